@@ -8,7 +8,7 @@ letters, digits and `_` only, so no user text ever reaches an engine's query par
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -61,6 +61,9 @@ class Analysis:
 
     words: tuple[str, ...]
     identifiers: tuple[str, ...]
+
+
+_NO_TOKENS = Analysis((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,10 @@ def _starts_part(name: str, i: int) -> bool:
 def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the stems and the whole forms of one run of letters, digits and joiners."""
     tokens = _word_tokens(raw)
-    words = tuple(one.token for one in tokens if not one.whole)
-    return words, tuple(dict.fromkeys(one.token for one in tokens if one.whole))
+    if len(tokens) == 1 and not tokens[0].whole:  # no identifier: most words
+        return (tokens[0].token,), ()
+    words = tuple([one.token for one in tokens if not one.whole])
+    return words, tuple(dict.fromkeys([one.token for one in tokens if one.whole]))
 
 
 @lru_cache(maxsize=8192)
@@ -139,10 +144,15 @@ def _word_tokens(raw: str) -> tuple[Token, ...]:
         bare = raw.rstrip("+#")
         named = _finish(bare + ("plusplus" if raw.endswith("+") else "sharp"))
         return (*_word_tokens(bare), Token(named, 0, len(raw), whole=True))
-    places: Sequence[int] = range(len(raw))
     if _APOSTROPHE.search(raw):
         places = [i for i, character in enumerate(raw) if not _APOSTROPHE.match(character)]
-        raw = _APOSTROPHE.sub("", raw)
+        found = _name_tokens(_APOSTROPHE.sub("", raw))
+        return tuple(Token(one.token, places[one.start], places[one.end - 1] + 1, one.whole) for one in found)
+    return tuple(_name_tokens(raw))
+
+
+def _name_tokens(raw: str) -> list[Token]:
+    """Return the stems of the parts of a run without apostrophes, then its whole forms."""
     words: list[Token] = []
     wholes: list[tuple[str, int, int]] = []
     pieces = _split(_SEPARATOR, raw)
@@ -155,8 +165,7 @@ def _word_tokens(raw: str) -> tuple[Token, ...]:
         if len(parts) > 1:
             wholes.append((piece, start, at))
     if len(pieces) > 1:
-        segments = _split(_SEGMENT, raw)
-        for start, segment in segments if len(segments) > 1 else []:
+        for start, segment in _split(_SEGMENT, raw) if _SEGMENT.search(raw) else []:
             names = [name for _, name in _split(_SEPARATOR, segment)]
             if len(names) > 1:
                 wholes.append(("_".join(names), start, start + len(segment)))
@@ -164,14 +173,22 @@ def _word_tokens(raw: str) -> tuple[Token, ...]:
     folded = [(fold(whole), start, end) for whole, start, end in wholes]
     folded += [(whole[1:], start + 1, end) for whole, start, end in folded if _VERSION.fullmatch(whole)]
     # A whole form of letters alone is stemmed like prose, so that the query `policycontroller` finds it, too.
-    found = [*words, *(Token(_finish(one), i, j, whole=True) for one, i, j in folded if len(one) <= MAX_TOKEN)]
-    return tuple(Token(one.token, places[one.start], places[one.end - 1] + 1, one.whole) for one in found if one.token)
+    words += [Token(_finish(one), i, j, whole=True) for one, i, j in folded if len(one) <= MAX_TOKEN]
+    return [one for one in words if one.token]
 
 
 def _split(separator: re.Pattern[str], text: str) -> list[tuple[int, str]]:
     """Return what lies between the separators, each with its place in the text."""
-    bounds = [0, *(place for match in separator.finditer(text) for place in match.span()), len(text)]
-    return [(start, text[start:end]) for start, end in zip(bounds[::2], bounds[1::2], strict=True) if start < end]
+    found: list[tuple[int, str]] = []
+    start = 0
+    for match in separator.finditer(text):
+        end, after = match.span()
+        if start < end:
+            found.append((start, text[start:end]))
+        start = after
+    if start < len(text):
+        found.append((start, text[start:]))
+    return found
 
 
 def _finish(part: str) -> str:
@@ -218,6 +235,8 @@ def _runs(text: str) -> Iterator[re.Match[str]]:
 
 def analyze(text: str) -> Analysis:
     """Return the tokens of a text, as they are indexed."""
+    if not text:  # most memories have no title
+        return _NO_TOKENS
     words: list[str] = []
     identifiers: list[str] = []
     if text.isascii():  # without a match object for each word: most of the time of an indexed text goes into this

@@ -1,4 +1,4 @@
-"""Settings: one table of keys; flags > environment > project file (safe keys only) > user file > defaults.
+"""Settings: one table of keys; flags > environment > project file (a few keys) > user file > defaults.
 
 Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from. While mindex stands in
 for another program, that program's variables count like the environment, below our own.
@@ -7,96 +7,31 @@ for another program, that program's variables count like the environment, below 
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from math import inf
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from mindex.errors import ConfigError
+from mindex.project_file import PROJECT_KEYS, ProjectFile, find_project_file
 from mindex.provider_table import EMBEDDING_PROVIDERS, SHORTEN_VECTORS, provider_names
+from mindex.setting_values import (
+    Value,
+    flatten,
+    one_of,
+    parse_database,
+    parse_flag,
+    parse_number,
+    parse_pairs,
+    parse_text,
+    parse_texts,
+    parse_whole,
+)
 from mindex.values import dataclass
 
 SecretsMode = Literal["redact", "strict", "off"]
 
-PROJECT_FILE = ".mindex.toml"
 # What an address may ask for in a file: Azure's older interface wants it, and it is no key.
 _VERSION = "api-version"
-
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-
-T = TypeVar("T", int, float)
-Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str]
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text is expected")
-    return value
-
-
-def _database(value: object) -> str:
-    """A path or URL. One with a password is refused here, before any command can print it."""
-    text = _text(value)
-    if "://" in text:
-        from mindex.database_url import refuse_password  # most databases are files
-
-        refuse_password(text)
-    return text
-
-
-def _flag(value: object) -> bool:
-    word = str(value).lower()
-    if word not in (*_YES, *_NO):
-        raise ValueError("true or false is expected")
-    return word in _YES
-
-
-def _one_of(*choices: str) -> Callable[[object], str]:
-    def parse(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"one of {', '.join(choices)} is expected, not '{value}'")
-        return str(value)
-
-    return parse
-
-
-def _converted(kind: type[T], expected: str, least: float, most: float, limits: str, value: object) -> T:
-    """The value as a number of this kind: one of the file, or its text."""
-    if isinstance(value, bool) or not isinstance(value, int | kind | str):
-        raise ValueError(f"{expected} is expected")
-    try:
-        number = kind(value)
-    except ValueError:
-        raise ValueError(f"{expected} is expected, not '{value}'") from None
-    if not least <= number <= most:
-        raise ValueError(f"{limits} is expected")
-    return number
-
-
-def _whole(least: int) -> Callable[[object], int]:
-    return partial(_converted, int, "a whole number", least, inf, f"at least {least}")
-
-
-def _number(least: float, most: float = inf) -> Callable[[object], float]:
-    return partial(_converted, float, "a number", least, most, f"a number from {least:g} to {most:g}")
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return tuple(value)
-    raise ValueError("a list of texts is expected")
-
-
-def _pairs(value: object) -> Mapping[str, str]:
-    """A table, or `src/Caching=caching,src/Auth=security` from the environment."""
-    if isinstance(value, str):
-        pairs = dict(part.split("=", 1) for part in value.split(",") if "=" in part)
-        return {key.strip(): domain.strip() for key, domain in pairs.items()}
-    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
-        return {str(key): domain for key, domain in value.items()}
-    raise ValueError("a table of texts is expected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +42,14 @@ class Setting:
     default: Value
     parse: Callable[[object], Value]
     meaning: str
-    # A project's file comes with the project, so it may only say what cannot reach beyond it.
-    in_project: bool = False
     secret: bool = False
     address: bool = False  # of a server: it may hold a login or a key
     unset: str = ""  # what holds while nothing sets it, where that is not the default
+
+    @property
+    def in_project(self) -> bool:
+        """Whether a project's file may set it, for its own folder."""
+        return self.key in PROJECT_KEYS
 
     @property
     def variable(self) -> str:
@@ -121,78 +59,89 @@ class Setting:
 # Folders that hold copies and machinery, not what people wrote.
 DEFAULT_EXCLUDE = (".git/", ".hg/", ".svn/", "node_modules/", ".venv/", "venv/", "__pycache__/", ".tox/", ".cache/")
 
-_ProjectSetting = partial(Setting, in_project=True)
 _SHORTENERS = ", ".join(SHORTEN_VECTORS)
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("db", "", _database, "the database, a file or a URL; default: a file in the user's data folder"),
-    Setting("agent", "main", _text, "whose words are searched beside the shared files"),
+    Setting("db", "", parse_database, "the database, a file or a URL; default: a file in the user's data folder"),
+    Setting("db_read", "", parse_database, "URL of a replica of a PostgreSQL database, which reads go to"),
+    Setting("agent", "main", parse_text, "whose words are searched beside the shared files"),
     # Checked here, before anything is stored: an unknown reranker or language model is only left out.
-    Setting("embedding.provider", "local", _one_of(*EMBEDDING_PROVIDERS, "none"), provider_names("embedding")),
-    Setting("embedding.model", "", _text, "the model's name or folder; default: the provider's own"),
-    Setting("embedding.url", "", _text, "address of a provider that is a server", address=True),
-    Setting("embedding.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
-    Setting("embedding.dimensions", 0, _whole(0), f"shorten the vectors to so many ({_SHORTENERS}); 0: do not"),
-    Setting("embedding.timeout", 30.0, _number(0.1), "seconds before a provider counts as down"),
-    Setting("embedding.wait", 1.5, _number(0), "seconds a server's query waits for a model that is still loading"),
-    Setting("rerank.provider", "none", _text, provider_names("rerank")),
-    Setting("rerank.model", "", _text, "the reranker's name, file or folder; default: the provider's own"),
-    Setting("rerank.url", "", _text, "address of a reranker that is a server", address=True),
-    Setting("rerank.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
-    Setting("rerank.timeout", 8.0, _number(0.1), "seconds before an answer goes out without reranking"),
-    Setting("generation.provider", "none", _text, provider_names("generation")),
-    Setting("generation.model", "", _text, "the language model's name or file"),
-    Setting("generation.url", "", _text, "address of a language model that is a server", address=True),
-    Setting("generation.api_key", "", _text, "its key; from the environment or the keyring only", secret=True),
-    Setting("generation.timeout", 30.0, _number(0.1), "seconds before a language model counts as down"),
-    Setting("generation.extract_facts", True, _flag, "whether facts are taken out of conversations that are told"),
-    _ProjectSetting("search.fusion", "blend", _text, "blend, rrf, minmax, weighted or signals"),
-    _ProjectSetting("search.floor", 0.3, _number(0, 1), "the least relevance of a confident hit"),
-    _ProjectSetting("search.low_floor", 0.01, _number(0, 1), "the least relevance of a weak hit, which may help"),
-    _ProjectSetting("search.weak", True, _flag, "whether hits below the floor are shown, marked as weak"),
-    _ProjectSetting("search.candidates", 200, _whole(1), "how many each half of a search brings"),
-    _ProjectSetting("search.weights.blend", 0.5, _number(0, 1), "share of the vector half in `blend`"),
-    _ProjectSetting("search.weights.weighted", 0.7, _number(0, 1), "share of the vector half in `weighted`"),
-    _ProjectSetting("search.weights.minmax", 0.6, _number(0, 1), "share of the vector half in `minmax`"),
-    _ProjectSetting("search.weights.signals", 0.4, _number(0, 1), "share of the text in `signals`"),
-    _ProjectSetting(
-        "search.weights.importance", 0.3, _number(0, 1), "weight of importance beside the text in `signals`"
-    ),
-    _ProjectSetting("search.weights.recency", 0.2, _number(0, 1), "weight of recency beside it"),
-    _ProjectSetting("search.weights.frequency", 0.1, _number(0, 1), "weight of the number of accesses beside it"),
-    _ProjectSetting("search.weights.rrf", 60, _whole(1), "the constant k of `rrf`"),
-    _ProjectSetting("search.weights.pairs", 0.5, _number(0, 2), "what words side by side add to `blend`"),
-    _ProjectSetting("search.weights.coverage", 0.5, _number(0, 2), "power of the share of the question held"),
-    _ProjectSetting("search.weights.neighbours", 0.2, _number(0, 1), "share handed on to exchanges beside"),
-    _ProjectSetting(
+    Setting("embedding.provider", "local", one_of(*EMBEDDING_PROVIDERS, "none"), provider_names("embedding")),
+    Setting("embedding.model", "", parse_text, "the model's name or folder; default: the provider's own"),
+    Setting("embedding.url", "", parse_text, "address of a provider that is a server", address=True),
+    Setting("embedding.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
+    Setting("embedding.dimensions", 0, parse_whole(0), f"shorten the vectors to so many ({_SHORTENERS}); 0: do not"),
+    Setting("embedding.timeout", 30.0, parse_number(0.1), "seconds before a provider counts as down"),
+    Setting("embedding.wait", 1.5, parse_number(0), "seconds a server's query waits for a model that is still loading"),
+    Setting("rerank.provider", "none", parse_text, provider_names("rerank")),
+    Setting("rerank.model", "", parse_text, "the reranker's name, file or folder; default: the provider's own"),
+    Setting("rerank.url", "", parse_text, "address of a reranker that is a server", address=True),
+    Setting("rerank.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
+    Setting("rerank.timeout", 8.0, parse_number(0.1), "seconds before an answer goes out without reranking"),
+    Setting("generation.provider", "none", parse_text, provider_names("generation")),
+    Setting("generation.model", "", parse_text, "the language model's name or file"),
+    Setting("generation.url", "", parse_text, "address of a language model that is a server", address=True),
+    Setting("generation.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
+    Setting("generation.timeout", 30.0, parse_number(0.1), "seconds before a language model counts as down"),
+    Setting("generation.extract_facts", True, parse_flag, "whether facts are taken out of conversations that are told"),
+    Setting("search.fusion", "blend", parse_text, "blend, rrf, minmax, weighted or signals"),
+    Setting("search.floor", 0.3, parse_number(0, 1), "the least relevance of a confident hit"),
+    Setting("search.low_floor", 0.01, parse_number(0, 1), "the least relevance of a weak hit, which may help"),
+    Setting("search.weak", True, parse_flag, "whether hits below the floor are shown, marked as weak"),
+    Setting("search.candidates", 200, parse_whole(1), "how many each half of a search brings"),
+    Setting("search.weights.blend", 0.5, parse_number(0, 1), "share of the vector half in `blend`"),
+    Setting("search.weights.weighted", 0.7, parse_number(0, 1), "share of the vector half in `weighted`"),
+    Setting("search.weights.minmax", 0.6, parse_number(0, 1), "share of the vector half in `minmax`"),
+    Setting("search.weights.signals", 0.4, parse_number(0, 1), "share of the text in `signals`"),
+    Setting("search.weights.importance", 0.3, parse_number(0, 1), "weight of importance beside the text in `signals`"),
+    Setting("search.weights.recency", 0.2, parse_number(0, 1), "weight of recency beside it"),
+    Setting("search.weights.frequency", 0.1, parse_number(0, 1), "weight of the number of accesses beside it"),
+    Setting("search.weights.rrf", 60, parse_whole(1), "the constant k of `rrf`"),
+    Setting("search.weights.pairs", 0.5, parse_number(0, 2), "what words side by side add to `blend`"),
+    Setting("search.weights.coverage", 0.5, parse_number(0, 2), "power of the share of the question held"),
+    Setting("search.weights.neighbours", 0.2, parse_number(0, 1), "share handed on to exchanges beside"),
+    Setting(
         "search.weights.rerank",
         0.4,
-        _number(0, 1),
+        parse_number(0, 1),
         "share of the reranker; unset: 0.4 for the built-in one, 0.7 for others",
         unset="the model's own (0.4 or 0.7)",
     ),
-    _ProjectSetting("search.weights.expansion", 0.3, _number(0, 1), "what a question's variants count beside it"),
-    _ProjectSetting("boost.domain", 1.3, _number(0), "factor for chunks of the current file's domain"),
-    _ProjectSetting("boost.instruction", 1.2, _number(0), "factor for chunks of *.instructions.md"),
-    _ProjectSetting("boost.memory", 0.05, _number(0, 0.5), "how far a memory's standing may move it, up or down"),
-    _ProjectSetting("index.max_bytes", 2 * 1024 * 1024, _whole(1), "larger files are skipped and reported"),
-    _ProjectSetting("index.exclude", DEFAULT_EXCLUDE, _texts, "what is never indexed, as in .gitignore"),
-    Setting("index.contextualize", False, _flag, "whether a language model places each chunk in its document"),
-    _ProjectSetting("index.domains", {}, _pairs, "code path → domain"),
+    Setting("search.weights.expansion", 0.3, parse_number(0, 1), "what a question's variants count beside it"),
+    Setting("boost.domain", 1.3, parse_number(0), "factor for chunks of the current file's domain"),
+    Setting("boost.instruction", 1.2, parse_number(0), "factor for chunks of *.instructions.md"),
+    Setting("boost.memory", 0.05, parse_number(0, 0.5), "how far a memory's standing may move it, up or down"),
+    Setting("index.max_bytes", 2 * 1024 * 1024, parse_whole(1), "larger files are skipped and reported"),
+    Setting("index.exclude", DEFAULT_EXCLUDE, parse_texts, "what is never indexed, as in .gitignore"),
+    Setting("index.contextualize", False, parse_flag, "whether a language model places each chunk in its document"),
+    Setting("index.domains", {}, parse_pairs, "code path → domain"),
     Setting(
-        "secrets.mode", "redact", _one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"
+        "secrets.mode", "redact", one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"
     ),
-    Setting("memory.grace_days", 30.0, _number(0), "days after its expiry that a memory is removed for good"),
-    Setting("memory.decay", 0.0, _number(0, 1), "share of its importance that a memory loses in a year, 0: none"),
-    Setting("access_log.days", 90.0, _number(0), "how long it is kept which record was returned"),
-    Setting("access_log.rows", 100_000, _whole(0), "how many such rows are kept"),
-    Setting("export.path", "", _text, "where the memorizer tools export to; default: beside the database"),
-    Setting("workspace.path", "", _text, "a folder of notes with a daily log, indexed and watched"),
-    Setting("workspace.auto_index", True, _flag, "whether `serve` and `watch` keep the workspace indexed"),
+    Setting("memory.grace_days", 30.0, parse_number(0), "days after its expiry that a memory is removed for good"),
+    Setting("memory.decay", 0.0, parse_number(0, 1), "share of its importance that a memory loses in a year, 0: none"),
+    Setting("access_log.days", 90.0, parse_number(0), "how long it is kept which record was returned"),
+    Setting("access_log.rows", 100_000, parse_whole(0), "how many such rows are kept"),
+    Setting(
+        "http.public_url", "", parse_text, "the address by which clients reach the server, as https://memory.example"
+    ),
+    Setting("http.authorization_server", "", parse_text, "an OAuth 2 server whose tokens count, too"),
+    Setting("http.introspection_url", "", parse_text, "where it is asked about a token (RFC 7662)", address=True),
+    Setting("http.introspection_client", "", parse_text, "the name by which this server asks it"),
+    Setting("http.introspection_secret", "", parse_text, "its password; from the environment only", secret=True),
+    Setting("http.requests_per_minute", 3_000, parse_whole(0), "requests that one token may make, 0: any number"),
+    Setting("http.max_body_bytes", 4 * 1024 * 1024, parse_whole(1_024), "larger requests are refused"),
+    Setting("http.body_seconds", 30.0, parse_number(0.1), "seconds in which a request must arrive"),
+    Setting(
+        "http.shutdown_seconds", 10.0, parse_number(0), "seconds that a server gives running requests when it ends"
+    ),
+    Setting("export.path", "", parse_text, "where the memorizer tools export to; default: beside the database"),
+    Setting("workspace.path", "", parse_text, "a folder of notes with a daily log, indexed and watched"),
+    Setting("workspace.auto_index", True, parse_flag, "whether `serve` and `watch` keep the workspace indexed"),
     Setting(
         "daily_log.enabled",
         False,
-        _flag,
+        parse_flag,
         "a line in the daily log for each memory; on where there is a workspace",
         unset="on with a workspace",
     ),
@@ -222,12 +171,35 @@ class Configured:
 class Settings:
     """Values of all settings, read once."""
 
-    def __init__(self, values: Mapping[str, Configured], notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, values: Mapping[str, Configured], notes: tuple[str, ...] = (), project: ProjectFile | None = None
+    ) -> None:
         self._values = values
         self.notes = notes
+        self._project = project
 
     def __iter__(self) -> Iterator[Configured]:
         return iter(self._values[setting.key] for setting in SETTINGS)
+
+    def with_values(self, values: Mapping[str, Value], origin: str) -> "Settings":
+        """Return these settings with other values for some keys."""
+        replaced = {key: Configured(_BY_KEY[key], value, origin) for key, value in values.items()}
+        return Settings({**self._values, **replaced}, self.notes, self._project)
+
+    def as_in_project(self) -> "Settings":
+        """Return the settings as they hold for files of the project that was read with them, for a reader to see.
+
+        Indexing reads the project file of each collection instead: what runs in one project may index another.
+        """
+        if self._project is None:
+            return self
+        exclude, limit = self.texts("index.exclude"), self.whole("index.max_bytes")
+        narrowed: dict[str, Value] = {
+            "index.exclude": (*exclude, *self._project.exclude),
+            "index.max_bytes": self._project.max_bytes(limit),
+        }
+        changed = {key: value for key, value in narrowed.items() if value != self._values[key].value}
+        return self.with_values(changed, str(self._project.path))
 
     def text(self, key: str) -> str:
         return str(self._values[key].value)
@@ -287,14 +259,21 @@ def load_settings(
 ) -> Settings:
     """Read every source; later ones win. Unknown keys and bad values are errors that name the file and the key.
 
+    Those of a project's file are only notes: it may be a stranger's.
     `foreign` are the variables of a program that mindex stands in for; they come between the files and our own ones.
     """
     environment = os.environ if environment is None else environment
     values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}
     notes: list[str] = []
-    for path, is_project in ((user_file or user_config(), False), (_project_file(folder or Path.cwd()), True)):
-        if path is not None and path.is_file():
-            _apply_file(path, is_project, values, notes)
+    user_path = user_file or user_config()
+    if user_path.is_file():
+        _apply_file(user_path, values, notes)
+    project = find_project_file(folder or _working_folder())
+    if project is not None:
+        notes += project.notes
+        if "index.domains" in project.values:  # names paths of code in this project
+            domains = project.values["index.domains"]
+            values["index.domains"] = Configured(_BY_KEY["index.domains"], domains, str(project.path))
     for variable in foreign:
         held = environment.get(variable.name, "").strip()
         if held and _counts(variable, values, environment, flags or {}):
@@ -313,7 +292,7 @@ def load_settings(
         raise cannot_shorten(provider, dimensions)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
-    return Settings(values, tuple(notes))
+    return Settings(values, tuple(notes), project)
 
 
 def _counts(
@@ -330,17 +309,15 @@ def _counts(
     return chosen == variable.provider
 
 
-def _apply_file(path: Path, is_project: bool, values: dict[str, Configured], notes: list[str]) -> None:
+def _apply_file(path: Path, values: dict[str, Configured], notes: list[str]) -> None:
     """Replace values by those of a file, and add a note for each one that it may not set."""
-    for key, raw in _flatten(_read(path)):
+    for key, raw in flatten(_read(path), _BY_KEY):
         setting = _BY_KEY.get(key)
         if setting is None:
             raise ConfigError(f"unknown setting '{key}' in {path}", "`mindex config` lists the settings")
         keys_belong = f"keys belong in the environment ({setting.variable})"
         if setting.secret:
             notes.append(f"{key} in {path} is ignored: {keys_belong}")
-        elif is_project and not setting.in_project:
-            notes.append(f"{key} in {path} is ignored: a project may not set it")
         else:
             value = _parsed(setting, raw, str(path))
             if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
@@ -388,19 +365,11 @@ def _read(path: Path) -> dict[str, object]:
         raise ConfigError(f"cannot read {path}: {error}", "mend the file or remove it") from error
 
 
-def _flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, value in table.items():
-        key = f"{prefix}{name}"
-        if isinstance(value, dict) and key not in _BY_KEY:
-            yield from _flatten(value, f"{key}.")
-        else:
-            yield key, value
-
-
-def _project_file(folder: Path) -> Path | None:
-    """The nearest `.mindex.toml` at or above the working folder."""
-    candidates = (parent / PROJECT_FILE for parent in (folder, *folder.parents))
-    return next((file for file in candidates if file.is_file()), None)
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted
+        return Path("/")
 
 
 def user_config() -> Path:

@@ -47,6 +47,25 @@ class ForbiddenPathError(MindexError):
     kind = "forbidden"
 
 
+class AuthenticationError(MindexError):
+    """A request without a token, or with one that does not count."""
+
+    kind = "authentication"
+
+
+class AccessDeniedError(MindexError):
+    """The token of a request does not give the right to do this."""
+
+    kind = "denied"
+
+
+def read_only_token() -> AccessDeniedError:
+    """The error of every write with a token that may only read."""
+    return AccessDeniedError(
+        "this token may only read, so nothing was changed", "ask the server's owner for one that may write"
+    )
+
+
 class CollectionError(MindexError):
     """A folder that cannot become a collection: it overlaps one, or its name is taken."""
 
@@ -63,6 +82,14 @@ class StoreError(MindexError):
     """The database cannot be opened, read or written."""
 
     kind = "store"
+
+
+class DamagedRowError(StoreError):
+    """A row of the database is not as it was stored."""
+
+
+class UnreachableError(StoreError):
+    """The server of a database does not answer, or lets nobody in."""
 
 
 class UnsupportedError(StoreError):

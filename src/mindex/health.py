@@ -4,7 +4,9 @@ from pathlib import Path
 
 from mindex.embedding.models import Models
 from mindex.embedding.selection import EmbedderSelection
-from mindex.model import Check, CollectionStatus, Status
+from mindex.ingest.collections import root_problem
+from mindex.model import Check, CollectionStatus, Report, Status
+from mindex.project_file import find_project_file
 from mindex.store.base import Store
 
 
@@ -17,7 +19,7 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
             counts.collections[collection.name].documents,
             counts.collections[collection.name].chunks,
             collection.indexed_at,
-            missing=not collection.imported and not Path(collection.root).is_dir(),
+            missing=not collection.imported and bool(root_problem(collection)),
             context=collection.context,
         )
         for collection in store.files.collections()
@@ -29,7 +31,7 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
         schema=counts.schema,
         records=counts.records,
         collections=collections,
-        embedding=embedding.status(),
+        embedding=embedding.status(store),
         tier=tier,
         size_bytes=counts.size_bytes,
         caches=counts.caches,
@@ -37,13 +39,21 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
     )
 
 
-def checks(store: Store, models: Models) -> tuple[Check, ...]:
-    """Every check, each with what to do about a failure."""
+def checks(store: Store, models: Models, *, deep: bool = False, report: Report | None = None) -> tuple[Check, ...]:
+    """Every check, each with what to do about a failure. With `deep`, every row is read and compared."""
     found = [*store.maintenance.check(), *models.check()]
+    if deep:
+        found += store.maintenance.check_deep(report)
     for collection in store.files.collections():
         if collection.imported:
             continue
-        exists = Path(collection.root).is_dir()
-        message = f"{collection.root} is there" if exists else f"{collection.root} is not there"
-        found.append(Check(f"collection {collection.name}", exists, message, "bring the folder back, or remove it"))
+        problem = root_problem(collection)
+        message = problem or f"{collection.root} is there"
+        found.append(
+            Check(f"collection {collection.name}", not problem, message, "bring the folder back, or remove it")
+        )
+        project = find_project_file(Path(collection.root))
+        if project is not None and project.notes:
+            fix = "mend the file; what is wrong in it has no effect"
+            found.append(Check(f"project file of {collection.name}", False, "; ".join(project.notes), fix))
     return tuple(found)

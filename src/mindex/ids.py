@@ -5,6 +5,8 @@ from functools import lru_cache
 from unicodedata import normalize
 
 _LENGTH = 12
+# A bulk asks for the hash of each of its 500 texts three times. Longer texts are not kept.
+_KEPT, _LONGEST_KEPT = 1024, 2_000
 
 # Imported when first used: `hashlib` and `secrets` load OpenSSL, which takes as long as a keyword search.
 
@@ -23,13 +25,19 @@ def new_id() -> str:
     return _to_id(token_bytes(8))
 
 
-@lru_cache(maxsize=4)  # of one text it is asked twice in a row: is it known, and what is stored with it
 def content_hash(text: str) -> str:
     """Return a hash that is equal for texts that differ only in white space or in how characters are composed."""
+    return (_kept_hash if len(text) <= _LONGEST_KEPT else _content_hash)(text)
+
+
+def _content_hash(text: str) -> str:
     from hashlib import sha256
 
-    normal = " ".join(normalize("NFC", text).split())
+    normal = " ".join((text if text.isascii() else normalize("NFC", text)).split())
     return sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_kept_hash = lru_cache(maxsize=_KEPT)(_content_hash)
 
 
 def _to_id(data: bytes) -> str:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
+from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
-from mindex.errors import EmbeddingError, MindexError, UsageError
+from mindex.errors import AccessDeniedError, EmbeddingError, MindexError, UsageError
 from mindex.memories.author import Author
 from mindex.memories.consolidation import Consolidator
 from mindex.memories.entries import list_all
+from mindex.memories.growth import read_growth
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.merge import apply_merge
 from mindex.memories.open_conflicts import count_open_conflicts
@@ -45,14 +47,20 @@ class Maintenance:
     _selection: EmbedderSelection
     _queue: EmbeddingQueue
     _providers: Providers
+    _sees_everything: bool = True  # not a principal that sees a part of the store
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
         """Embed every record that waits. Returns how many were embedded and how many remain.
 
-        Raises EmbeddingError when the model cannot be had, or embedded nothing.
+        Raises EmbeddingError when the model cannot be had, or embedded nothing, and AccessDeniedError for a principal
+        that sees a part of the store: the numbers would be those of all agents.
         """
+        if not self._sees_everything:
+            raise AccessDeniedError(
+                "vectors are made for all agents at once", "this server makes them by itself; search again in a moment"
+            )
         if self._selection.embedder is None:
             raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
         if batch < 1:
@@ -80,10 +88,17 @@ class Maintenance:
         """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
         return self._entries.purge_expired()
 
-    def statistics(self, agent: str | None = None) -> MemoryStatistics:
-        """An agent's memories in numbers, with how many pairs of them are in conflict."""
+    def statistics(self, agent: str | None = None, *, growth: bool = False) -> MemoryStatistics:
+        """An agent's memories in numbers, with how many pairs of them are in conflict.
+
+        With `growth` also how the memory grew, what is recalled and what never was.
+        """
         store, name = self._author.store, agent or self._author.name
-        return replace(store.entries.statistics(name), conflicts=count_open_conflicts(store, name))
+        return replace(
+            store.entries.statistics(name),
+            conflicts=count_open_conflicts(store, name),
+            growth=read_growth(store, name, now_ms()) if growth else None,
+        )
 
     def scan(self) -> tuple[SecretFinding, ...]:
         """Secrets that are stored: in all versions of all entries, in files, names, logged queries and caches."""

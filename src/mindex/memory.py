@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Unpack
 
 from mindex.config import Settings, default_database, load_settings
@@ -19,7 +21,8 @@ from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.service import SearchOptions
 from mindex.services import Services
 from mindex.store.base import Page, Store
-from mindex.store.open import open_store
+from mindex.store.damage_notes import damage_notes
+from mindex.store.open import open_store, repair_file
 
 if TYPE_CHECKING:
     from mindex.embedding.models import Models
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
+    from mindex.memories.capture import Capture
     from mindex.memories.contacts_projects_skills import Things
     from mindex.memories.conversations import Conversations
     from mindex.memories.entries import Entries
@@ -37,7 +41,11 @@ if TYPE_CHECKING:
     from mindex.memories.projects import Projects
     from mindex.memories.service import AddOptions
     from mindex.memories.timeline import Timeline
-    from mindex.model import AddResult, Change, Check, IndexReport, PurgeResult, Status
+    from mindex.model import AddResult, Change, Check, IndexReport, PurgeResult, Record, Report, Status
+    from mindex.model.reports import RepairReport
+    from mindex.model.tokens import Principal
+    from mindex.sync.service import Sync
+    from mindex.tokens import Tokens
     from mindex.transfer.service import Transfer
 
 
@@ -47,7 +55,8 @@ class Memory:
     `with Memory("memory.db") as memory: memory.index("docs"); memory.search("how is data cached?")`. Safe to use from
     several threads. `query_wait` bounds how long a search waits for a model that is still loading (None: until it is
     loaded). `store` and `providers` replace the store of `db` and the models of the settings. `guidance` are the words
-    in which notes say what to do next, for a caller that is not Python.
+    in which notes say what to do next, for a caller that is not Python. Without `creates`, a database that is not there
+    raises NotFoundError.
     """
 
     def __init__(
@@ -61,12 +70,17 @@ class Memory:
         store: Store | None = None,
         providers: Providers | None = None,
         guidance: Guidance = LIBRARY,
+        creates: bool = True,
     ) -> None:
         flags = {**(options or {}), "db": str(db) if db is not None else None, "agent": agent}
         self.settings = settings or load_settings(flags)
-        self.store = store or open_store(self.settings.database)
+        self.store = store or open_store(self.settings.database, replica=self.settings.text("db_read"), creates=creates)
         providers = providers or ConfiguredProviders(self.settings)
         self._services = Services(self.store, self.settings, providers, query_wait, guidance)
+        self._query_wait = query_wait
+        self._guidance = guidance
+        self._views: dict[Principal, Memory] = {}
+        self._making_view = Lock()
 
     def __enter__(self) -> Memory:
         return self
@@ -81,12 +95,53 @@ class Memory:
 
     def close(self) -> None:
         self.stop_background_work()
+        for view in self._views.values():
+            view._services.search.close()
         self._services.search.close()
         self.store.close()
 
     def stop_background_work(self, seconds: float = 3.0) -> None:
         """Let the background finish its current work; the rest stays pending for the next process."""
         self._services.stop_background_work(seconds)
+        for view in self._views.values():
+            view._services.stop_background_work(seconds)
+
+    def search_tiers(self) -> Counter[str]:
+        """How many searches each tier has answered, of all principals."""
+        views = list(self._views.values())
+        return sum((view.search_tiers() for view in views), self._services.search.tiers.copy())
+
+    def acting_as(self, principal: Principal) -> Memory:
+        """This memory as a principal sees it: what it may not see does not exist there, and it acts as its agent.
+
+        It shares the store's connections and the models with this one, and is closed with it.
+        """
+        if principal.is_owner:
+            return self
+        with self._making_view:
+            if principal not in self._views:
+                self._views[principal] = self._view(principal)
+            return self._views[principal]
+
+    def _view(self, principal: Principal) -> Memory:
+        from mindex.store.scoped.store import ScopedStore  # only a server with tokens needs it
+        from mindex.tokens import settings_for  # as above
+
+        view = copy(self)
+        view.store = ScopedStore(self.store, principal)
+        view.settings = settings_for(principal, self.settings, self.folder)
+        view._views = {}
+        view._services = Services(
+            view.store, view.settings, self._services.providers, self._query_wait, self._guidance, self._services
+        )
+        return view
+
+    @property
+    def _services_of_entries(self) -> Services:
+        """The services, for what needs entries. Raises UnsupportedError where the engine stores files only."""
+        if "entries" not in self.store.capabilities:
+            _ = self.store.entries
+        return self._services
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -101,6 +156,17 @@ class Memory:
     def count(self, query: str, **scope: Unpack[Scope]) -> int:
         """How many records in scope hold the words of a query, as a keyword search finds them; not capped."""
         return self._services.search.count(query, **scope)
+
+    def rare_words(self, query: str, share: float) -> str:
+        """The known words of a query without the most common ones, as long as these weigh less than a share of it."""
+        return self._services.search.rare_words(query, share)
+
+    def word_matches(self, query: str, records: Sequence[Record]) -> dict[str, tuple[float, float]]:
+        """The share of a query that each record holds, and how unlikely that is by chance, in nats; by id.
+
+        The second grows with the number of words: `add a button` is found by chance more easily than a question.
+        """
+        return self._services.search.word_matches(query, records)
 
     def filters(self, **scope: Unpack[Scope]) -> Filters:
         """The filters of a scope. Raises UsageError for an unknown kind, type or collection."""
@@ -133,33 +199,46 @@ class Memory:
 
         return status(self.store, self.embedding)
 
-    def doctor(self) -> tuple[Check, ...]:
-        """Check everything that can be checked; each check says what to do about it."""
+    def doctor(self, *, deep: bool = False, report: Report | None = None) -> tuple[Check, ...]:
+        """Check everything that can be checked; each check says what to do about it. `deep` reads every row."""
         from mindex.health import checks  # as in `Services`
 
-        return checks(self.store, self.models)
+        return checks(self.store, self.models, deep=deep, report=report)
+
+    @staticmethod
+    def repair(database: str | Path, target: str | Path, *, report: Report | None = None) -> RepairReport:
+        """Save what can be read of a damaged database file into a new one; the damaged one stays as it is.
+
+        Raises UsageError for a database that is no file, ConflictError when the target exists, and StoreError when
+        nothing can be read.
+        """
+        return repair_file(str(database), Path(target).expanduser(), report)
+
+    def damage_notes(self) -> tuple[str, ...]:
+        """A note on damaged rows that were left out since the memory was opened; none where there were none."""
+        return damage_notes(self.store)
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, text: str, **properties: Unpack[AddOptions]) -> AddResult:
         """Add a memory. The same text again is the same memory; near-duplicates are stored and reported."""
-        return self._services.entry_service.add(text, **properties)
+        return self._services_of_entries.entry_service.add(text, **properties)
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> Sequence[AddResult]:
         """Add many memories, 500 a transaction; they are not written to the daily log."""
-        return self._services.entry_service.add_many(memories, embed=embed)
+        return self._services_of_entries.entry_service.add_many(memories, embed=embed)
 
     def update(self, id_: str, *, reason: str = "", **changes: object) -> Change:
         """Change the given properties (those of `add`) of an entry."""
-        return self._services.entry_service.update(id_, changes, reason)
+        return self._services_of_entries.entry_service.update(id_, changes, reason)
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Retire an entry: no search finds it any more, and `restore` brings it back."""
-        return self._services.entry_writer.forget(id_, reason)
+        return self._services_of_entries.entry_writer.forget(id_, reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         """Bring back a forgotten or superseded entry."""
-        return self._services.entry_service.restore(id_, reason)
+        return self._services_of_entries.entry_service.restore(id_, reason)
 
     def undo(self, reference: str) -> tuple[Change, int]:
         """Undo a change by its number, or an entry's latest by its id. Returns the new change and the undone number.
@@ -167,11 +246,11 @@ class Memory:
         By id, each call goes one change further back. The number of an undo undoes that undo, which is a redo. Changes
         that were made as one (a consolidation, an undo) are undone as one, which the notes list.
         """
-        return self._services.entry_service.undo(reference)
+        return self._services_of_entries.entry_service.undo(reference)
 
     def purge(self, *ids: str) -> PurgeResult:
         """Delete entries for good, from every table, index and history, and from the database itself."""
-        return self._services.entry_service.purge(ids)
+        return self._services_of_entries.entry_service.purge(ids)
 
     def index(self, *folders: str | Path, **options: Unpack[IndexOptions]) -> IndexReport:
         """Index folders, or update every collection when none is named. Options: see `IndexOptions`."""
@@ -199,35 +278,39 @@ class Memory:
 
     @property
     def entries(self) -> Entries:
-        return self._services.entries
+        return self._services_of_entries.entries
 
     @property
     def conversations(self) -> Conversations:
-        return self._services.conversations
+        return self._services_of_entries.conversations
+
+    @property
+    def capture(self) -> Capture:
+        return self._services.capture
 
     @property
     def profile(self) -> Profile:
-        return self._services.profile
+        return self._services_of_entries.profile
 
     @property
     def contacts(self) -> Things:
-        return self._services.things("contact")
+        return self._services_of_entries.things("contact")
 
     @property
     def projects(self) -> Projects:
-        return self._services.projects
+        return self._services_of_entries.projects
 
     @property
     def skills(self) -> Things:
-        return self._services.things("skill")
+        return self._services_of_entries.things("skill")
 
     @property
     def notes(self) -> Notes:
-        return self._services.notes
+        return self._services_of_entries.notes
 
     @property
     def timeline(self) -> Timeline:
-        return self._services.timeline
+        return self._services_of_entries.timeline
 
     @property
     def models(self) -> Models:
@@ -238,8 +321,18 @@ class Memory:
         return self._services.transfer
 
     @property
+    def sync(self) -> Sync:
+        return self._services.sync
+
+    @property
     def maintenance(self) -> Maintenance:
         return self._services.maintenance
+
+    @property
+    def tokens(self) -> Tokens:
+        from mindex.tokens import Tokens  # as in `Services`
+
+        return Tokens(self.store, self.folder)
 
     @property
     def embedding(self) -> EmbedderSelection:

@@ -63,7 +63,7 @@ class SecretScan:
         for name in collections:
             self._clean_collection(name)
         # Also without entries: what was deleted otherwise leaves the file's free pages by it.
-        purged = purge(entries) if entries else self._store.entries.purge([])
+        purged = purge(entries) if entries else self._purge_nothing()
         return SecretsRemoved(
             entries=purged.records,
             files=len(documents),
@@ -73,6 +73,14 @@ class SecretScan:
             erased=purged.erased,
             notes=purged.notes,
         )
+
+    def _purge_nothing(self) -> PurgeResult:
+        """A service that stores files only decides itself when deleted texts leave its disks."""
+        return self._store.entries.purge([]) if self._has_entries else PurgeResult(0, erased=False)
+
+    @property
+    def _has_entries(self) -> bool:
+        return "entries" in self._store.capabilities
 
     def _clean_collection(self, name: str) -> None:
         collection = next(one for one in self._store.files.collections() if one.name == name)
@@ -85,9 +93,10 @@ class SecretScan:
         )
 
     def _texts(self) -> Iterator[_StoredText]:
-        with self._store.entries.export_snapshot() as snapshot:
-            for row in snapshot.rows:
-                yield from _texts_of_entry(row)
+        if self._has_entries:
+            with self._store.entries.export_snapshot() as snapshot:
+                for row in snapshot.rows:
+                    yield from _texts_of_entry(row)
         for collection in self._store.files.collections():
             names = "\n".join((collection.name, collection.root, *collection.exclude, collection.context))
             yield _StoredText("collection", collection.name, names)
@@ -97,7 +106,7 @@ class SecretScan:
                     first = chunk.first_line or 1
                     yield _StoredText("text", chunk.id, chunk.text, document.path, first, document.id)
                     yield _StoredText("properties", chunk.id, _properties(chunk), document.path, document=document.id)
-        for query in self._store.entries.logged_queries():
+        for query in self._store.entries.logged_queries() if self._has_entries else ():
             yield _StoredText("query", "", query)
         if "caches" in self._store.capabilities:
             for kind, key, value in self._store.caches.items():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
     from mindex.memories.author import Author
+    from mindex.memories.capture import Capture
     from mindex.memories.contacts_projects_skills import Things
     from mindex.memories.conversations import Conversations
     from mindex.memories.entries import Entries
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from mindex.memories.service import EntryService
     from mindex.memories.timeline import Timeline
     from mindex.model import Model, Record, RecordVectors
+    from mindex.sync.service import Sync
     from mindex.transfer.service import Transfer
 
 
@@ -51,15 +53,21 @@ class Services:
         providers: Providers,
         query_wait: float | None,
         guidance: Guidance,
+        shared: Services | None = None,
     ) -> None:
+        """`shared` are the services whose embedder and queue serve these, too: those of the whole store."""
         self.store = store
         self.settings = settings
         self.providers = providers
         self.agent = settings.text("agent")
         self.redactor = Redactor(settings.secrets_mode)
-        self.stop = threading.Event()
-        self.selection = EmbedderSelection(store, settings, providers)
-        self.queue = EmbeddingQueue(store, self.selection, on_stored=_link_close_memories, stop=self.stop)
+        self.sees_everything = shared is None
+        if shared is None:
+            self.stop = threading.Event()
+            self.selection = EmbedderSelection(store, settings, providers)
+            self.queue = EmbeddingQueue(store, self.selection, on_stored=_link_close_memories, stop=self.stop)
+        else:
+            self.stop, self.selection, self.queue = shared.stop, shared.selection, shared.queue
         redact = self.redactor.for_reading().redact_text
         days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
         self.access_log = AccessLog(store, redact, days=days, rows=rows)
@@ -150,6 +158,12 @@ class Services:
         return Conversations(self.author, self.queue, self.fact_extraction)
 
     @cached_property
+    def capture(self) -> Capture:
+        from mindex.memories.capture import Capture
+
+        return Capture(self.author, self.entry_writer, self.fact_extraction)
+
+    @cached_property
     def fact_extraction(self) -> FactExtraction:
         from mindex.memories.fact_extraction import FactExtraction
 
@@ -202,11 +216,23 @@ class Services:
         return Transfer(self.store, self.redactor, self.queue, self.agent)
 
     @cached_property
+    def sync(self) -> Sync:
+        from mindex.sync.service import Sync
+
+        return Sync(self.store, self.redactor, self.queue)
+
+    @cached_property
     def maintenance(self) -> Maintenance:
         from mindex.maintenance import Maintenance
 
         return Maintenance(
-            self.author, self.entry_writer, self.entry_service, self.selection, self.queue, self.providers
+            self.author,
+            self.entry_writer,
+            self.entry_service,
+            self.selection,
+            self.queue,
+            self.providers,
+            self.sees_everything,
         )
 
 

@@ -10,6 +10,7 @@ from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 
+_HINT_AHEAD = "write 12h, 90d, or a date such as 2027-01-01"
 _HINT = "write today, yesterday 15:00, 3 days ago, 2h, 7d, last week, friday, march or 2026-03-01"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -72,7 +73,7 @@ def parse_time(text: str, *, now: int | None = None, ahead: bool = False) -> int
         pass
     except OverflowError:
         raise UsageError(f"'{text}' is outside the years 1 to 9999", "give a time that is nearer") from None
-    raise UsageError(f"'{text}' is not a time", _HINT)
+    raise UsageError(f"'{text}' is not a time", _HINT_AHEAD if ahead else _HINT)
 
 
 def parse_expiry(value: str | int | None) -> int | None:

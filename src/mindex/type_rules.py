@@ -76,9 +76,11 @@ _DECIDED = re.compile(
     r"(?:\w+[:,]?\s+){0,6}?(?:we|they|i|the (?:team|group|board)|everyone|it was)\s+(?:ha(?:ve|s|d)\s+)?(?:all\s+)?"
     r"(?:decided|agreed|chose|opted|settled on|resolved)\b|decision\b\s*[:(]|decided\b"
 )
+_DECIDED_WORDS = ("decided", "agreed", "chose", "opted", "settled on", "resolved", "decision")  # one is in each match
 _TOLD_HOW = re.compile(
     r"how to\s+\w+|to \w+(?: [\w'./-]+){1,10}?,\s+(?:first\s+)?(?:run|use|call|type|press|execute)\b"
 )
+_BROKEN_WORDS = ("bug", "issue", "problem", "incident", "outage", "fail", "crash", "break", "hang")
 _BROKEN = re.compile(
     r"(?:known )?(?:bug|issue|problem|incident|outage)\b\s*[:(#]"
     r"|(?:[\w'`./-]+\s+){1,10}?(?:fails?|failed|crash(?:es|ed)?|breaks?|hangs?)\s+(?:with|when|if|because|after|unless)\b"
@@ -118,5 +120,11 @@ def _by_lines(text: str) -> str:
 def memory_type(text: str) -> str:
     """Return the type of a memory that is given without one; `fact` where the rules cannot tell."""
     folded = fold(text.strip()[:_BEGINNING])
-    rules = zip(MEMORY_TYPES, (_DECIDED, _TOLD_HOW, _BROKEN), strict=True)
-    return next((type_ for type_, pattern in rules if pattern.match(folded)), "fact")
+    # A word that a match would have is looked for first: that passes over ordinary text many times faster.
+    if any(map(folded.__contains__, _DECIDED_WORDS)) and _DECIDED.match(folded):
+        return "decision"
+    if _TOLD_HOW.match(folded):
+        return "how-to"
+    if any(map(folded.__contains__, _BROKEN_WORDS)) and _BROKEN.match(folded):
+        return "problem"
+    return "fact"

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import click
@@ -98,10 +97,10 @@ def complete_names(names: str, context: click.Context, typed: str) -> list[Item]
         return [CompletionItem(type_) for type_ in TYPES if type_.startswith(typed)]
     chosen = context.find_root().params
     try:
-        settings = load_settings({"db": chosen.get("db"), "agent": chosen.get("agent")})
-        if "://" not in settings.database and not Path(settings.database).is_file():
-            return []
-        with Memory(settings=settings) as memory:
+        settings = load_settings(
+            {"db": chosen.get("db"), "db_read": chosen.get("db_read"), "agent": chosen.get("agent")}
+        )
+        with Memory(settings=settings, creates=False) as memory:
             found = {item.value: item for item in NAMES[names](memory, typed)}  # a path may be in two collections
             return list(found.values())[:_MOST]
     except (MindexError, OSError):
@@ -119,6 +118,10 @@ def _tags(memory: Memory, typed: str) -> Iterator[Item]:
 
 def _agents(memory: Memory, typed: str) -> Iterator[Item]:
     return (CompletionItem(agent) for agent in memory.entries.agents() if agent.startswith(typed))
+
+
+def _tokens(memory: Memory, typed: str) -> Iterator[Item]:
+    return (CompletionItem(one.name) for one in memory.tokens.all() if one.name.startswith(typed))
 
 
 def _sessions(memory: Memory, typed: str) -> Iterator[Item]:
@@ -152,6 +155,7 @@ NAMES: Mapping[str, Callable[[Memory, str], Iterator[Item]]] = {
     "tags": _tags,
     "agents": _agents,
     "sessions": _sessions,
+    "tokens": _tokens,
     "entries": _entries,
     "references": _references,
     **{kind: partial(_entries, kinds=(kind,)) for kind in ("contact", "project", "skill")},

@@ -50,6 +50,7 @@ from mindex.present.evaluation import (
 @click.option("--silence", is_flag=True, help="Put each set's questions to the other sets' texts.")
 @click.option("--together", is_flag=True, help="Put all sets into one memory; with --silence, all but the one asked.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled memories there.")
+@click.option("--on", default="", metavar="URL", help="Fill a schema of its own in this PostgreSQL database.")
 @click.pass_obj
 def eval_command(
     context: Context,
@@ -81,6 +82,8 @@ def eval_command(
     tables = silence or swept or together
     if tables and (compare or options["worst"] or options["category"] or (options["keep"] and not together)):
         raise UsageError("--silence, --together and --sweep print tables of their own", "leave the other options out")
+    if options["on"] and (silence or swept or options["keep"]):
+        raise UsageError("--on measures sets, alone or --together", "leave --silence, --sweep and --keep out")
     if metric and not (swept or compare):
         raise UsageError("--metric says what to sweep or compare", "give --sweep or --compare, too")
     if (silence or together) and swept:

@@ -1,15 +1,16 @@
-"""The commands export and import."""
+"""The commands export, import and copy."""
 
 import json
 import sys
+from pathlib import Path
 
 import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.output import ProgressBar, say
-from mindex.errors import UsageError
+from mindex.errors import NotFoundError, UsageError
 from mindex.present.to_json import to_json
-from mindex.present.transfer import export_text, import_text
+from mindex.present.transfer import copy_text, export_text, import_text
 from mindex.transfer.format_detection import IMPORTERS
 
 
@@ -29,7 +30,7 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
     """Write everything told into a file, or, as markdown, into a folder; `-` is standard output.
 
     jsonl keeps all of it: every kind, what was forgotten, the whole history. markdown is for reading, and can be
-    imported, too. --agent takes only one agent's words.
+    imported, too. --agent takes only one agent's words. The exit code is 1 when damaged rows were left out.
     """
     # Standard output in bytes, so that its line breaks stay as they are.
     place = sys.stdout.buffer if target == "-" else target
@@ -40,6 +41,8 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
         say(shown, err=True)
     else:
         context.emit(report, lambda: export_text(report))
+    if report.damaged:
+        sys.exit(1)
 
 
 @click.command("import")
@@ -65,7 +68,7 @@ def import_command(
     What is there already is not added again, so an import that was stopped goes on when it is repeated. --agent gives
     everything to that agent.
     """
-    with context.memory(creates=True) as memory, ProgressBar() as bar:
+    with context.memory(creates=True, dry_run=dry_run) as memory, ProgressBar() as bar:
         report = memory.transfer.import_(
             path,
             source=source or "",
@@ -78,6 +81,36 @@ def import_command(
     context.emit(report, lambda: import_text(report))
     if strict and report.skipped:
         sys.exit(1)
+
+
+@click.command("copy", short_help="Copy everything to another database.")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--dry-run", is_flag=True, help="Check and count, and store nothing.")
+@click.pass_obj
+def copy_command(context: Context, source: str, target: str, dry_run: bool) -> None:
+    """Copy everything in FROM to TO: files, entries with their history, vectors. Both are files or URLs.
+
+    TO must be empty, or hold part of FROM: a copy that was stopped goes on when it is repeated. At the end both are
+    compared by counts and hashes; the exit code is 1 when they differ.
+    """
+    if context.db is not None or context.agent is not None:
+        raise UsageError("copy takes two databases and all agents", "leave --db and --agent out")
+    if _same_place(source, target):
+        raise UsageError(f"{source} cannot be copied to itself", "name two databases")
+    if "://" not in source and not Path(source).expanduser().exists():
+        raise NotFoundError(f"there is no database {source}", "check the path")
+    with Context(source, None, context.as_json).memory() as memory, ProgressBar() as bar:
+        report = memory.transfer.copy(target, dry_run=dry_run, report=bar)
+    context.emit(report, lambda: copy_text(report))
+    if report.verified is False:
+        sys.exit(1)
+
+
+def _same_place(one: str, other: str) -> bool:
+    if "://" in one or "://" in other:
+        return one == other
+    return Path(one).expanduser().resolve() == Path(other).expanduser().resolve()
 
 
 def _agent_map(maps: tuple[str, ...]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from mindex.errors import MindexError, UsageError
 # Topic → (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
 _TOPICS = {
     "Files": (("index_watch", "index watch"),),
-    "Search": (("search_get_list", "search get list"), ("tags_types", "tags types")),
+    "Search": (("search_get_list", "search get list"), ("tags_types", "tags types"), ("web", "web")),
     "Memories": (
         ("memories", "add update forget restore purge history undo timeline"),
         ("maintenance", "consolidate stats"),
@@ -29,19 +29,29 @@ _TOPICS = {
         ("profile", "profile"),
         ("contacts_projects_skills", "contact project skill"),
     ),
-    "Agents": (("serve", "serve"),),
-    "Export and import": (("export_import", "export import"),),
+    "Agents": (
+        ("setup", "setup"),
+        ("install", "install"),
+        ("serve", "serve"),
+        ("token", "token"),
+        ("hook", "hook pause resume"),
+    ),
+    "Export, import, copy, sync": (("export_import", "export import copy"), ("sync", "sync")),
     "Models": (("maintenance", "models reembed backfill"), ("evaluate", "eval")),
     "Health and settings": (
         ("status_doctor_config_paths", "status doctor"),
         ("maintenance", "scan optimize"),
+        ("backup", "backup restore-backup"),
         ("status_doctor_config_paths", "config paths"),
+        ("admin", "admin"),
         ("help_completion", "completion help"),
     ),
 }
 _COMMANDS = {
     command: module for modules in _TOPICS.values() for module, commands in modules for command in commands.split()
 }
+# Of a group without a command. Before click 8.2 such a group printed its help itself.
+_NoCommand: type[click.UsageError] | tuple[()] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 _MARGINS = 6  # blanks around the names in a list of commands, as click counts them
 
 
@@ -55,7 +65,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = import_module(f"mindex.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -89,9 +99,10 @@ class LazyGroup(click.Group):
 @click.option(
     "--db",
     metavar="FILE",
-    help="The database file (default: in your data folder, see `mindex paths`).",
+    help="The database: a file, or a URL: postgresql://USER@HOST/NAME (default: see `mindex paths`).",
     shell_complete=completed_by("files"),
 )
+@click.option("--db-read", metavar="URL", help="A replica of a PostgreSQL database, to read from.")
 @click.option(
     "--agent",
     metavar="NAME",
@@ -101,15 +112,16 @@ class LazyGroup(click.Group):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.version_option(None, "-V", "--version", package_name="mindex")
 @click.pass_context
-def cli(ctx: click.Context, db: str | None, agent: str | None, as_json: bool) -> None:
+def cli(ctx: click.Context, db: str | None, db_read: str | None, agent: str | None, as_json: bool) -> None:
     """One memory for every AI agent on this machine.
 
     \b
+    mindex setup                       the first five minutes: your agents, your folders
     mindex index docs                  make a folder searchable
     mindex search "how is data cached" ask
     mindex serve                       answer agents over MCP
     """
-    ctx.obj = Context(db, agent, as_json)
+    ctx.obj = Context(db, agent, as_json, db_read)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -135,7 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("stopped; what was done is kept, run it again to go on", err=True)
         code = 130
     except click.ClickException as error:
-        code = report_error(_usage_error(error), as_json)
+        code = _report_wrong_call(error, as_json)
     except MindexError as error:
         code = report_error(error, as_json)
     except BrokenPipeError:
@@ -149,9 +161,13 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _usage_error(error: click.ClickException) -> UsageError:
+def _report_wrong_call(error: click.ClickException, as_json: bool) -> int:
+    """Print what is wrong, or the help of a group without a command. Returns the exit code."""
+    if isinstance(error, _NoCommand) and error.ctx is not None:
+        click.echo(error.ctx.get_help())
+        return 0
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "mindex"
-    return UsageError(error.format_message().rstrip("."), f"see `{command} --help`")
+    return report_error(UsageError(error.format_message().rstrip("."), f"see `{command} --help`"), as_json)
 
 
 def _unexpected_error(error: Exception) -> MindexError:

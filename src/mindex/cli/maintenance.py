@@ -8,7 +8,7 @@ import click
 
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import completed_by, limit_option
-from mindex.cli.output import ProgressBar, note, say
+from mindex.cli.output import ProgressBar, line_width, note, say, shows_blocks
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Consolidation, MemoryStatistics
@@ -24,9 +24,17 @@ _MAX_BATCH = 200
 @click.option("--batch", default=50, show_default=True, help=f"Records per step, at most {_MAX_BATCH}.")
 @prints("{embedded} embedded, {remaining} remaining".format_map)
 def backfill_command(memory: Memory, batch: int) -> Mapping[str, int]:
-    """Embed the records that have no vector yet."""
+    """Embed the records that have no vector yet.
+
+    A language model, if one is configured, reads the turns that hooks stored, for facts.
+    """
     with ProgressBar() as bar:
         embedded, remaining = memory.maintenance.backfill(batch=batch, report=bar)
+    turns = 0
+    while read := memory.capture.extract_facts():
+        turns += read
+    if turns:
+        note(f"facts were extracted from {turns} turns that hooks stored")
     if batch > _MAX_BATCH:
         note(f"batch cut to {_MAX_BATCH}")
     if remaining and not embedded:
@@ -79,7 +87,7 @@ def reembed_command(memory: Memory, **options: Any) -> ReembedReport:
         return memory.models.reembed(**options, report=bar)
 
 
-@prints(models_text, lambda listed: {"models": listed})
+@prints(models_text, lambda listed: {"models": listed}, makes_default=False)
 def _list_models(memory: Memory, measure: bool) -> Sequence[ListedModel]:
     return memory.models.list(measure=measure, report=lambda name: say(f"measuring {name}", err=True))
 
@@ -132,10 +140,15 @@ def consolidate_command(memory: Memory, **options: Any) -> Consolidation:
 
 
 @click.command("stats")
-@prints(statistics_text)
-def stats_command(memory: Memory) -> MemoryStatistics:
-    """An agent's memories in numbers."""
-    return memory.maintenance.statistics()
+@click.option("--plot", is_flag=True, help="Show how the memory grew, what is recalled, and what never was.")
+@prints(lambda numbers: statistics_text(numbers, width=line_width(), blocks=shows_blocks()))
+def stats_command(memory: Memory, plot: bool) -> MemoryStatistics:
+    """An agent's memories in numbers.
+
+    With --plot also by day, week, month or year: how many entries and chunks of files there were at its end, how many
+    it added, and how often entries were returned. A chunk counts from the last change of its file.
+    """
+    return memory.maintenance.statistics(growth=plot)
 
 
 @click.command("scan", short_help="Look for secrets in everything that is stored.")

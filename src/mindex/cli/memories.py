@@ -80,7 +80,7 @@ def add_command(memory: Memory, /, text: str, **options: Any) -> AddResult:
 @_property_options
 @click.pass_obj
 def update_command(context: Context, /, id_: str, text: str | None, reason: str, **options: Any) -> None:
-    """Change a memory: what is given is replaced, the rest stays."""
+    """Change a memory: what is given; the rest stays."""
     changes = _properties(options)
     if text is not None:
         changes["text"] = text_or_stdin(text)
@@ -97,7 +97,7 @@ def update_command(context: Context, /, id_: str, text: str | None, reason: str,
 @reason_option
 @prints(lambda change: change_text(change, "forgotten"), lambda change: change_json(change, forgotten=True))
 def forget_command(memory: Memory, id_: str, reason: str) -> Change:
-    """Take a memory out of every search; `restore` brings it back."""
+    """Take a memory out of every search, until `restore`."""
     return memory.forget(id_, reason)
 
 
@@ -162,6 +162,7 @@ def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
 @after_option
 @click.option("--before", metavar="T", help="Before this time (default: now).")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
+@click.option("--source", default="", metavar="S", help="Only entries from this source, such as `hook`.")
 @limit_option(50, "How many events, at most 200.")
 @prints(timeline_text, lambda events: {"events": events})
 def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:

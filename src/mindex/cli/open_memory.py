@@ -6,7 +6,8 @@ A database that was named and is not there is refused, unless the command stores
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,6 +20,7 @@ from mindex.errors import NotFoundError
 from mindex.memory import Memory
 from mindex.present.to_json import compact_json
 from mindex.search.guidance import Guidance
+from mindex.store.open import open_store
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -42,18 +44,46 @@ class Context:
     db: str | None
     agent: str | None
     as_json: bool
+    db_read: str | None = None
 
-    def memory(self, options: Mapping[str, object] | None = None, *, creates: bool = False) -> Memory:
+    def memory(
+        self, options: Mapping[str, object] | None = None, *, creates: bool = False, dry_run: bool = False
+    ) -> Memory:
         """Open the memory; notes about its settings go to stderr.
 
-        Raises NotFoundError for a file that was named and is not there, unless the command `creates` it.
+        Raises NotFoundError for a database that was named and is not there, unless the command `creates` it. For a
+        `dry_run` an empty one stands in its place, and nothing is created.
         """
-        settings = load_settings({**(options or {}), "db": self.db, "agent": self.agent})
-        if not creates:
+        settings = load_settings({**(options or {}), "db": self.db, "db_read": self.db_read, "agent": self.agent})
+        if not creates and not dry_run:
             _refuse_missing(settings)
         for text in settings.notes:
             note(text)
-        return Memory(settings=settings, guidance=_GUIDANCE)
+        try:
+            creates = creates or not settings.text("db")
+            return Memory(settings=settings, guidance=_GUIDANCE, creates=creates and not dry_run)
+        except NotFoundError:
+            if not dry_run:
+                raise
+            from tempfile import TemporaryDirectory  # takes milliseconds to import, and few commands need it
+
+            folder = click.get_current_context().with_resource(TemporaryDirectory())
+            return Memory(settings=settings, guidance=_GUIDANCE, store=open_store(Path(folder) / "memory.db"))
+
+    @contextmanager
+    def existing_memory(self) -> Iterator[Memory]:
+        """Open the memory; where the default database is not there, an empty one that leaves no file."""
+        settings = load_settings({"db": self.db, "db_read": self.db_read, "agent": self.agent})
+        if settings.text("db") or Path(settings.database).exists():
+            with self.memory() as memory:
+                yield memory
+            return
+        from tempfile import TemporaryDirectory  # only before the first use
+
+        with TemporaryDirectory(prefix="mindex-") as folder:
+            store = open_store(Path(folder) / "empty.db")
+            with Memory(settings=settings, store=store, guidance=_GUIDANCE) as memory:
+                yield memory
 
     def emit(self, value: Printable, text: Callable[[], str]) -> None:
         """Print a result: the value as JSON, or the text."""
@@ -77,18 +107,21 @@ def prints(
     *,
     fails: Callable[[Any], bool] = lambda _: False,
     creates: bool = False,
+    makes_default: bool = True,
 ) -> Callable[[Callable[..., object]], Callable[..., None]]:
     """Make a command of a function that takes the memory and the options, and returns the result to print.
 
     `text` and `json` present the result; without `json`, it is printed as the JSON of its dataclass. The exit code is
-    1 when `fails` returns True; `creates`: see `Context.memory`. A command that checks its options before the memory is
-    opened does without this.
+    1 when `fails` returns True; `creates`: see `Context.memory`; without `makes_default`: see
+    `Context.existing_memory`. A command that checks its options before the memory is opened does without this.
     """
 
     def decorate(function: Callable[..., object]) -> Callable[..., None]:
         def command(context: Context, /, **options: Any) -> None:
-            with context.memory(creates=creates) as memory:
+            with context.memory(creates=creates) if makes_default else context.existing_memory() as memory:
                 result = function(memory, **options)
+                for one in memory.damage_notes():
+                    note(one)
             context.emit(json(result), lambda: text(result))
             if fails(result):
                 sys.exit(1)

@@ -78,16 +78,16 @@ def text_or_stdin(text: str) -> str:
 
 
 def global_options_first(arguments: list[str]) -> list[str]:
-    """Return the arguments with `--json`, `--db X` and `--agent X` in front: people write them at the end."""
+    """Return the arguments with `--json`, `--db`, `--db-read` and `--agent` in front: people write them at the end."""
     front: list[str] = []
     rest: list[str] = []
     waiting = iter(arguments)
     for argument in waiting:
         if argument == "--":
             rest += [argument, *waiting]
-        elif argument == "--json" or argument.startswith(("--db=", "--agent=")):
+        elif argument == "--json" or argument.startswith(("--db=", "--db-read=", "--agent=")):
             front.append(argument)
-        elif argument in ("--db", "--agent"):
+        elif argument in ("--db", "--db-read", "--agent"):
             if (value := next(waiting, None)) is None:
                 return [argument]  # its value is missing: click says so
             front += [argument, value]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import locale
 import os
 import sys
 from time import monotonic
+from typing import TextIO
 
 import click
 
 from mindex.errors import MindexError
 from mindex.model import Progress
+from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
 
 _LEAST_SECONDS = 1.0  # before a rate is shown
@@ -26,7 +29,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 def note(text: str) -> None:
     """Print a note to stderr."""
-    say(f"note: {text}", err=True)
+    say(f"note: {one_line(text)}", err=True)
 
 
 def colour() -> bool:
@@ -69,7 +72,7 @@ class ProgressBar:
         pace = _pace(progress, progress.done - self._first.done, now - self._started)
         detail = "".join(character if character.isprintable() else "?" for character in progress.detail)
         line = f"{progress.stage:>5} {bar} {progress.done:,}/{progress.total:,}{unit}{pace} {detail}"
-        sys.stderr.write(f"\r\x1b[K{line[: _line_width()]}")
+        sys.stderr.write(f"\r\x1b[K{line[: _bar_width()]}")
         sys.stderr.flush()
         self._written = True
 
@@ -93,13 +96,34 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
-def _line_width() -> int:
+def _bar_width() -> int:
     """One character less than the terminal has: a line that wraps cannot be overwritten."""
+    return min(_columns(sys.stderr) or _WIDEST_LINE, _WIDEST_LINE) - 1
+
+
+def line_width() -> int:
+    """How many columns a line of stdout may have: those of the terminal, or of COLUMNS, else 80."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() and int(given) else _columns(sys.stdout) or 80
+
+
+def _columns(stream: TextIO) -> int:
+    """The width of the terminal behind a stream; 0 where there is none."""
     try:
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):  # not a real terminal
-        columns = 0
-    return min(columns or _WIDEST_LINE, _WIDEST_LINE) - 1
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
+def shows_blocks() -> bool:
+    """Whether a reader of stdout can be sent `█`: a Windows terminal always, else by the encoding of the locale."""
+    if os.name == "nt" and sys.stdout.isatty():
+        return True
+    try:
+        "█▏".encode(locale.getencoding())
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def report_error(error: MindexError, as_json: bool) -> int:

@@ -1,15 +1,18 @@
 """The commands status, doctor, config and paths."""
 
+import sys
 from collections.abc import Mapping, Sequence
 
 import click
 
 from mindex.cli.open_memory import Context, prints
-from mindex.cli.output import note
-from mindex.config import Configured, ForeignVariable, bare_address, cache_folder, load_settings, user_config
+from mindex.cli.output import ProgressBar, note
+from mindex.config import ForeignVariable, cache_folder, load_settings, user_config
+from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import Check, Status
-from mindex.present.reports import checks_json, checks_text, status_text
+from mindex.model import Status
+from mindex.present.reports import checks_json, checks_text, repair_text, status_text
+from mindex.present.settings import settings_json
 from mindex.present.text import aligned
 
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
@@ -23,10 +26,30 @@ def status_command(memory: Memory) -> Status:
 
 
 @click.command("doctor", short_help="Check everything, and say how to mend it.")
-@prints(checks_text, checks_json, fails=lambda checks: not all(check.ok for check in checks))
-def doctor_command(memory: Memory) -> Sequence[Check]:
-    """Check the database, the indexes, the folders and the model; say how to mend what is broken."""
-    return memory.doctor()
+@click.option("--deep", is_flag=True, help="Read every row, and compare it with its checksum and its index.")
+@click.option(
+    "--repair", "target", metavar="NEW.db", help="Save what can be read of a damaged database into a new file."
+)
+@click.pass_obj
+def doctor_command(context: Context, deep: bool, target: str | None) -> None:
+    """Check the database, the indexes, the folders and the model; say how to mend what is broken.
+
+    --repair leaves the damaged file as it is. The exit code is 1 when a check fails, or something was lost.
+    """
+    if target is not None:
+        if deep:
+            raise UsageError("--repair checks the new database by itself", "leave --deep out")
+        with ProgressBar() as bar:
+            repaired = Memory.repair(load_settings({"db": context.db}).database, target, report=bar)
+        context.emit(repaired, lambda: repair_text(repaired))
+        failed = bool(repaired.lost or not repaired.sound)
+    else:
+        with context.memory() as memory, ProgressBar() as bar:
+            checks = memory.doctor(deep=deep, report=bar)
+        context.emit(checks_json(checks), lambda: checks_text(checks))
+        failed = not all(check.ok for check in checks)
+    if failed:
+        sys.exit(1)
 
 
 @click.command("config")
@@ -42,32 +65,17 @@ def config_command(context: Context, tools: str | None) -> None:
         from mindex.mcp.dialects.environment import VARIABLES
 
         fixed, foreign = dialect_named(tools).settings, VARIABLES.get(tools, ())
-    settings = load_settings({**fixed, "db": context.db, "agent": context.agent}, foreign=foreign)
+    settings = load_settings(
+        {**fixed, "db": context.db, "db_read": context.db_read, "agent": context.agent}, foreign=foreign
+    )
     for text in settings.notes:
         note(text)
-    shown = [
-        {
-            "key": one.setting.key,
-            "value": _shown_value(one),
-            "origin": f"--tools {tools}" if one.setting.key in fixed else one.origin,
-            "variable": one.setting.variable,
-            "meaning": one.setting.meaning,
-        }
-        for one in settings
-    ]
+    shown = settings_json(settings.as_in_project())
+    for one in shown:
+        if one["key"] in fixed:
+            one["origin"] = f"--tools {tools}"
     rows = [[str(one[name]) for name in ("key", "value", "origin", "meaning")] for one in shown]
     context.emit({"settings": shown}, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
-
-
-def _shown_value(one: Configured) -> object:
-    if one.setting.secret:
-        return "(set)" if one.value else ""
-    if one.setting.address:
-        bare = bare_address(str(one.value))
-        return "(malformed)" if bare is None else bare
-    if one.origin == "default" and one.setting.unset:
-        return one.setting.unset
-    return list(one.value) if isinstance(one.value, tuple) else one.value
 
 
 @click.command("paths")

@@ -31,6 +31,7 @@ class EvaluationOptions:
     category: str = ""
     worst: int = 0
     keep: Path | None = None
+    on: str = ""  # the URL of a PostgreSQL database
 
 
 def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Report | None = None) -> Assessment:
@@ -40,7 +41,7 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
     found = read_named_set(folder, split=options.split, adversarial=options.adversarial)
     questions = sampled(found.questions, options.sample)
     label = _label(found, options.category)
-    with question_runner(found, settings, cache, keep=options.keep, report=report) as runner:
+    with question_runner(found, settings, cache, keep=options.keep, on=options.on, report=report) as runner:
         runs = {variant: measure_both(runner, questions, variant, report, found.name) for variant in variants}
         # A stage that did not run must not be measured unnoticed.
         run_notes = [f"{variant}: {note}" for variant, run in runs.items() for note in run.notes]

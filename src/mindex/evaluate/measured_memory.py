@@ -61,7 +61,7 @@ class CachedProviders:
 class MeasuredMemory:
     """A memory and its cached models. It keeps no caches and no accesses: the last query finds it as the first did."""
 
-    def __init__(self, db: Path, settings: Mapping[str, str], cache: Store) -> None:
+    def __init__(self, db: str | Path, settings: Mapping[str, str], cache: Store) -> None:
         effective_settings = settings_for(settings, db)
         self.providers = CachedProviders(effective_settings, cache)
         store = open_store(effective_settings.database, cache_rows=0, logs_access=False)
@@ -86,7 +86,7 @@ class MeasuredMemory:
             embedder.fresh = anew
 
 
-def settings_for(given: Mapping[str, str], db: Path | None = None, *, option: str = "--set") -> Settings:
+def settings_for(given: Mapping[str, str], db: str | Path | None = None, *, option: str = "--set") -> Settings:
     """The user's settings, with those of this run on top. A key or a value that is none is an error of `option`."""
     flags: dict[str, object] = {**given, "workspace.path": "", "agent": "main", "db": str(db) if db else None}
     known = {one.setting.key: one.setting for one in load_settings({})}

@@ -21,6 +21,7 @@ from mindex.evaluate.question_sets import QuestionSet, Text
 from mindex.memory import Memory
 from mindex.model import CollectionReport, Progress, Record, Report
 from mindex.store.base import Store
+from mindex.store.open import scratch_database
 
 _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 # Populated memories that are kept for the next run; the least recently used are dropped first.
@@ -39,7 +40,7 @@ _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 class PopulatedSet:
     """The database of a populated memory, and the map from its records to the ids of one of its sets."""
 
-    database: Path
+    database: str | Path
     documents: int
     ids: Mapping[str, str] = field(default_factory=dict)  # record id, or collection and path → document id
     groups: Mapping[str, str] = field(default_factory=dict)  # group → collection, and agent if there are several
@@ -72,12 +73,17 @@ def populated_sets(
     cache: Store,
     *,
     keep: Path | None = None,
+    on: str = "",
     report: Report | None = None,
 ) -> Iterator[tuple[PopulatedSet, ...]]:
     """One memory that holds these sets, deleted when the block ends. The same texts are populated only once.
 
-    With `keep` it is made in that folder and stays there.
+    With `keep` it is made in that folder and stays there. `on` is the URL of the PostgreSQL database to make it in.
     """
+    if on:
+        with scratch_database(on) as database, tempfile.TemporaryDirectory(prefix="mindex-eval-") as folder:
+            yield _fill(sets, settings, cache, Path(folder), report, database)
+        return
     if keep is not None:
         yield _fill(sets, settings, cache, _empty_folder(keep / _folder_name(sets)), report)
         return
@@ -111,9 +117,15 @@ def _empty_folder(work: Path) -> Path:
 
 
 def _fill(
-    sets: Sequence[QuestionSet], settings: Mapping[str, str], cache: Store, work: Path, report: Report | None
+    sets: Sequence[QuestionSet],
+    settings: Mapping[str, str],
+    cache: Store,
+    work: Path,
+    report: Report | None,
+    database: str | Path = "",
 ) -> tuple[PopulatedSet, ...]:
-    database, numbers = work / _DATABASE, count()
+    """Populate the database, or one in the folder `work`, where files are written, too."""
+    database, numbers = database or work / _DATABASE, count()
     groups = [
         {group: f"g{next(numbers):04}" for group in dict.fromkeys(one.group for one in found.texts)} for found in sets
     ]

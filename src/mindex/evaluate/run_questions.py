@@ -143,10 +143,11 @@ def question_runner(
     *,
     timed: int = TIMED,
     keep: Path | None = None,
+    on: str = "",
     report: Report | None = None,
 ) -> Iterator[QuestionRunner]:
     """Populate a memory with a set, and open it with these settings. See `populated_sets`."""
-    with question_runners((found,), settings, cache, timed=timed, keep=keep, report=report) as (runner,):
+    with question_runners((found,), settings, cache, timed=timed, keep=keep, on=on, report=report) as (runner,):
         yield runner
 
 
@@ -158,6 +159,7 @@ def question_runners(
     *,
     timed: int = 0,
     keep: Path | None = None,
+    on: str = "",
     report: Report | None = None,
 ) -> Iterator[tuple[QuestionRunner, ...]]:
     """Populate one memory with several sets: a runner for the questions of each."""
@@ -166,7 +168,7 @@ def question_runners(
         if any(entries) and not all(entries) and len({text.group for text in found.texts}) > 1:
             raise UsageError(f"{found.folder} mixes turns and texts in groups", "make two sets of it")
     with (
-        populated_sets(sets, settings, cache, keep=keep, report=report) as populated,
+        populated_sets(sets, settings, cache, keep=keep, on=on, report=report) as populated,
         MeasuredMemory(populated[0].database, settings, cache) as measured,
     ):
         yield tuple(

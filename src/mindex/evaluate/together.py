@@ -38,7 +38,7 @@ def mixture(
         with question_runner(found, settings, cache, timed=0, report=report) as runner:
             alone.append(measure_both(runner, questions, variant, report, found.name))
     mixed = []
-    with question_runners(sets, settings, cache, keep=options.keep, report=report) as runners:
+    with question_runners(sets, settings, cache, keep=options.keep, on=options.on, report=report) as runners:
         for found, questions, own, runner in zip(sets, asked, alone, runners, strict=True):
             beside = measure_both(runner, questions, variant, report, f"{found.name} together")
             mixed.append(MixedSet(found.name, runner.populated.documents, len(questions), own, beside))

@@ -3,13 +3,16 @@
 The service lists, adds and removes them, lists their documents, and makes the workspace folder one of them.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mindex.config import Settings
 from mindex.errors import CollectionError, NotFoundError, UsageError
+from mindex.limits import MAX_FIELD, MAX_NAME, MAX_PATTERNS
 from mindex.model import Collection, Document, Record
+from mindex.private_files import make_private_folder
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.values import dataclass
@@ -34,7 +37,7 @@ class Collections:
         known = self.list()
         collection = collection_for(Path(folder), known, name=name, exclude=exclude)
         if collection not in known:
-            refuse_secret_names(collection, Redactor(self._settings.secrets_mode))
+            refuse_unusable_names(collection, Redactor(self._settings.secrets_mode))
             self._store.files.put_collection(collection)
         return collection
 
@@ -69,7 +72,7 @@ class Collections:
         if folder is None or not self._settings.flag("workspace.auto_index"):
             return None
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
             root = folder.resolve()
         except (OSError, RuntimeError) as error:
             raise UsageError(f"{folder} cannot be the workspace ({error})", "set workspace.path to a folder") from None
@@ -88,9 +91,16 @@ def collection_for(
 ) -> Collection:
     """Return the known collection of a folder, or a new one that is not stored yet.
 
-    Raises CollectionError for a folder inside or around a known one, NotFoundError for a missing one.
+    Raises CollectionError for a folder inside or around a known one, or one that became a link to another folder since
+    it was indexed, NotFoundError for a missing one.
     """
     root = _real_folder(folder)
+    moved = next((one for one in known if one.root == str(folder) and one.root != str(root)), None)
+    if moved is not None:
+        raise CollectionError(
+            f"the folder of '{moved.name}' is left alone: {moved.root} now leads to {root}",
+            f"index that folder by its own name, or forget this one with `mindex index --remove {moved.name}`",
+        )
     for collection in known:
         if collection.root == str(root):
             return _known_collection(collection, name, context, exclude)
@@ -109,8 +119,28 @@ def collection_for(
     return Collection(free_name(name or root.name or "root", known), str(root), tuple(exclude), context or "")
 
 
-def refuse_secret_names(collection: Collection, redactor: Redactor) -> None:
-    """Raise UsageError when the name, the folder or an exclude pattern holds a secret: they are stored as they are."""
+def root_problem(collection: Collection) -> str:
+    """Return why the folder of a collection is not read: it is gone, or a link leads elsewhere; '' if it is read.
+
+    A root is stored without links. Where it, or a folder above it, became one since, the files behind it were never
+    named to be indexed.
+    """
+    root = collection.root
+    real = os.path.realpath(root)
+    if os.path.normcase(real) != os.path.normcase(root):
+        return f"{root} now leads to {real}"
+    return "" if Path(root).is_dir() else f"{root} is not there"
+
+
+def refuse_unusable_names(collection: Collection, redactor: Redactor) -> None:
+    """Raise UsageError when the name, the folder or an exclude pattern is too long or holds a secret."""
+    limits = {"name": MAX_NAME, "root": MAX_FIELD, "context": MAX_FIELD}
+    for what, most in limits.items():
+        if len(getattr(collection, what)) > most:
+            raise UsageError(f"the {what} of a collection has at most {most:,} characters", "shorten it")
+    if len(collection.exclude) > MAX_PATTERNS or any(len(pattern) > MAX_FIELD for pattern in collection.exclude):
+        allowed = f"give at most {MAX_PATTERNS:,} of {MAX_FIELD:,} characters"
+        raise UsageError("these are too many exclude patterns, or too long ones", allowed)
     named = {"name of the collection": collection.name, "path of the folder": collection.root}
     for what, text in (*named.items(), *(("exclude pattern", pattern) for pattern in collection.exclude)):
         if kinds := redactor.kinds_in(text):

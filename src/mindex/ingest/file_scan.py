@@ -1,5 +1,6 @@
 """Scan a folder for files to index: markdown and text that no rule ignores, up to the size limit. Never raises."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -8,9 +9,11 @@ from pathlib import Path
 
 from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_from_patterns, rules_of_parent_folders
 from mindex.model import SkippedFile
+from mindex.project_file import ProjectFile
 
 SUFFIXES = (".md", ".mdx", ".markdown", ".txt")
 
+LINK = "symbolic link, not followed"
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 
 
@@ -31,15 +34,21 @@ class _Folder:
     rules: IgnoreRules
 
 
-def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator[ScannedFile | SkippedFile]:
+def scan(
+    root: Path, *, exclude: Sequence[str] = (), project: ProjectFile | None = None, max_bytes: int
+) -> Iterator[ScannedFile | SkippedFile]:
     """Yield every markdown and text file below `root`, in order of its path, and the skipped files with the reason.
 
-    Files that an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds, are left out.
+    Files that an ignore file or an `exclude` pattern (gitignore syntax) names, and files of other kinds, are left out,
+    and those that `project`, a file at or above the root, excludes: its `!pattern` includes nothing that is excluded.
     The path of a folder that could not be read ends with `/` (the root's is `./`): files below it may still exist.
     The path of a skipped link does not.
     """
     location = os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
-    excluded = rules_from_patterns(exclude)
+    excluded = [rules_from_patterns(exclude)]
+    if project is not None and project.exclude:
+        below = Path(location).relative_to(project.folder).as_posix()
+        excluded.append(rules_from_patterns(project.exclude, "" if below == "." else f"{below}/"))
     waiting: list[_Folder | ScannedFile | SkippedFile] = [_Folder("", location, rules_of_parent_folders(location))]
     while waiting:
         found = waiting.pop()
@@ -50,20 +59,42 @@ def scan(root: Path, *, exclude: Sequence[str] = (), max_bytes: int) -> Iterator
 
 
 def read_bytes(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
-    """Return the file's bytes. It may have changed since the scan: a link is not followed, a pipe does not block."""
+    """Return the file's bytes. It may have changed since the scan: no link is followed, also not one that replaced a
+    folder above it, and a pipe does not block.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(file.location, flags), "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return SkippedFile(file.path, "not a regular file")
-            data = opened.read(max_bytes + 1)
+            if not is_at(opened.fileno(), file.location):
+                return SkippedFile(file.path, LINK)
+            data = opened.read(max_bytes + 1) if status.st_size <= max_bytes else b""
     except OSError as error:
-        return SkippedFile(file.path, _read_error(error))
-    return data if len(data) <= max_bytes else SkippedFile(file.path, _too_large(status.st_size, max_bytes))
+        return SkippedFile(file.path, LINK if error.errno == errno.ELOOP else _read_error(error))
+    return (
+        data
+        if max(len(data), status.st_size) <= max_bytes
+        else SkippedFile(file.path, _too_large(status.st_size, max_bytes))
+    )
 
 
-def _scan_folder(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list[_Folder | ScannedFile | SkippedFile]:
+def is_at(descriptor: int, location: str) -> bool:
+    """Return whether an opened file is the one at this path, which leads there without a link."""
+    try:
+        # What was opened, whatever happens to the path meanwhile.
+        actual = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a thousand files are read at once
+    except OSError:  # only Linux has it
+        if not os.path.samestat(os.stat(location), os.fstat(descriptor)):  # noqa: PTH116 - as it is opened
+            return False
+        actual = os.path.realpath(location)
+    return os.path.normcase(actual) == os.path.normcase(location)
+
+
+def _scan_folder(
+    folder: _Folder, excluded: Sequence[IgnoreRules], max_bytes: int
+) -> list[_Folder | ScannedFile | SkippedFile]:
     try:
         with os.scandir(folder.location) as listing:
             entries = {entry.name: entry for entry in listing}
@@ -86,7 +117,7 @@ def _scan_folder(folder: _Folder, excluded: IgnoreRules, max_bytes: int) -> list
 
 
 def _scan_entry(
-    entry: os.DirEntry[str], folder: _Folder, rules: IgnoreRules, excluded: IgnoreRules, max_bytes: int
+    entry: os.DirEntry[str], folder: _Folder, rules: IgnoreRules, excluded: Sequence[IgnoreRules], max_bytes: int
 ) -> _Folder | ScannedFile | SkippedFile | None:
     path = folder.path + entry.name
     try:
@@ -96,12 +127,12 @@ def _scan_entry(
             path += "/"
         if not is_folder and not entry.name.lower().endswith(SUFFIXES):
             return None
-        if (is_folder and entry.name in _VERSION_CONTROL) or excluded.ignores(path) or rules.ignores(path):
+        if (is_folder and entry.name in _VERSION_CONTROL) or any(one.ignores(path) for one in (*excluded, rules)):
             return None
         if not _is_utf8(entry.name):
             return SkippedFile(_printable(path), "its name is not valid UTF-8; rename it")
         if link:
-            return SkippedFile(path.rstrip("/"), "symbolic link, not followed")
+            return SkippedFile(path.rstrip("/"), LINK)
         if is_folder:
             return _Folder(path, entry.path, rules)
         status = entry.stat(follow_symlinks=False)

@@ -21,6 +21,8 @@ IGNORE_FILES = (".gitignore", ".mindexignore")  # the second may include again w
 MAX_IGNORE_CHARACTERS = 1024 * 1024
 
 _GROUP_NAME = re.compile(r"\(\?P<\w+>")
+_STAR, _QUESTION_MARK = "[^/]*", "[^/]"  # as pathspec writes them
+_MOST_STARS = 6  # that may go back, in one pattern: each multiplies the time of a match by the length of a name
 
 
 class _Patterns:
@@ -35,7 +37,7 @@ class _Patterns:
 
     def ignores(self, path: str) -> bool | None:
         """Return None when no pattern matches."""
-        if self._any is None or not self._any.match(path):
+        if self._any is None or not self._any.search(path):  # `*/` is found anywhere
             return None
         return self._spec.check_file(path).include
 
@@ -74,8 +76,9 @@ class IgnoreRules:
         return IgnoreRules((*self.files, _IgnoreFile(base, patterns))), None
 
 
-def rules_from_patterns(patterns: Iterable[str]) -> IgnoreRules:
-    return IgnoreRules((_IgnoreFile("", _Patterns(patterns)),))
+def rules_from_patterns(patterns: Iterable[str], path_to_root: str = "") -> IgnoreRules:
+    """Return the rules of patterns relative to the root, or to the folder from which `path_to_root` leads to it."""
+    return IgnoreRules((_IgnoreFile("", _Patterns(patterns), path_to_root),))
 
 
 def rules_of_parent_folders(root: str) -> IgnoreRules:
@@ -108,6 +111,26 @@ def _compile(line: str) -> Sequence[GitIgnoreSpecPattern]:
     # `x/**` means the content of x, but pathspec matches x itself, too: then `!x/keep.md` would have no effect.
     line = line.rstrip("\r")
     try:
-        return GitIgnoreSpec.from_lines([f"{line}/*" if line.endswith("/**") else line]).patterns
+        patterns = GitIgnoreSpec.from_lines([f"{line}/*" if line.endswith("/**") else line]).patterns
+        return [pattern for pattern in patterns if _bound_time(pattern)]
     except (ValueError, re.error):  # a malformed pattern matches nothing, as in git
         return ()
+
+
+def _bound_time(pattern: GitIgnoreSpecPattern) -> bool:
+    """Keep the stars of a pattern from going back: `*a*a*a*b` took minutes for a name of sixty letters.
+
+    What stands between two stars of one name may match at its first place: the stars beside it take the rest. Returns
+    False for a pattern in which too many stars are left that go back.
+    """
+    source = str(pattern.regex.pattern) if pattern.regex else ""
+    first, *parts = source.split(_STAR)
+    if len(parts) > 1:
+        fixed = ["/" in part.replace(_QUESTION_MARK, "") or "(" in part for part in parts[:-1]]
+        if sum(fixed) >= _MOST_STARS:
+            return False
+        middle = (
+            f"{_STAR}{part}" if keeps else f"(?>{_STAR}?{part})" for part, keeps in zip(parts[:-1], fixed, strict=True)
+        )
+        pattern.regex = re.compile("".join((first, *middle, _STAR, parts[-1])))
+    return source.count(".+") < _MOST_STARS  # `**`

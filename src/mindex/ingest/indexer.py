@@ -17,6 +17,7 @@ from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
 from mindex.ingest.links import document_links
 from mindex.ingest.text_decoding import BinaryFile, decode
 from mindex.model import Collection, CollectionReport, Document, Progress, Report, SkippedFile
+from mindex.project_file import ProjectFile
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 from mindex.type_rules import TYPE_RULES_VERSION, chunk_type
@@ -24,18 +25,35 @@ from mindex.type_rules import TYPE_RULES_VERSION, chunk_type
 # Short transactions: other processes write, too.
 _BATCH_CHUNKS = 500
 _BATCH_DOCUMENTS = 100
+_DAY_NS = 24 * 60 * 60 * 10**9
 
 
 class Indexer:
     """Indexes the collections of one store. `redactor` is applied to every text before it is stored."""
 
-    def __init__(self, store: Store, *, exclude: Sequence[str], max_bytes: int, redactor: Redactor) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        exclude: Sequence[str],
+        max_bytes: int,
+        redactor: Redactor,
+        project: ProjectFile | None = None,
+    ) -> None:
+        """`project` is the file of the project that the collections are in: it excludes more, or larger files."""
         self._store = store
         self._exclude = tuple(exclude)
-        self._max_bytes = max_bytes
+        self._project = project
+        self._max_bytes = project.max_bytes(max_bytes) if project else max_bytes
         self._redactor = redactor
+        self.written_chunks: list[str] = []  # ids of the chunks of new and changed files
         # Everything beside a file's bytes that decides its chunks.
         self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}t{TYPE_RULES_VERSION}-{redactor.version}"
+
+    @property
+    def project_notes(self) -> tuple[str, ...]:
+        """What of the project's file is ignored, and why."""
+        return self._project.notes if self._project else ()
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
@@ -95,7 +113,8 @@ class Indexer:
                 yield DocumentUpdate(document, self._store.files.chunks(document.id))
 
     def _find_changes(self, collection: Collection, documents: dict[str, Document], force: bool) -> FileChanges:
-        files = scan(Path(collection.root), exclude=(*self._exclude, *collection.exclude), max_bytes=self._max_bytes)
+        exclude = (*self._exclude, *collection.exclude)
+        files = scan(Path(collection.root), exclude=exclude, project=self._project, max_bytes=self._max_bytes)
         return find_changes(files, documents, self._fingerprint_of, self._version, force=force)
 
     def _fingerprint_of(self, file: ScannedFile) -> str:
@@ -118,6 +137,7 @@ class Indexer:
                 chunks += self._store.files.apply([], [update])
                 continue
             batch.append(update)
+            self.written_chunks += (record.id for record in update.records or ())
             if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
                 chunks += self._store.files.apply(batch)
                 batch = []
@@ -128,7 +148,7 @@ class Indexer:
     ) -> Iterator[DocumentUpdate | str]:
         """Yield new and changed documents, and the ids of documents whose file can no longer be indexed."""
         taken = {document.id for document in documents.values()} - {document.id for document in changes.deleted}
-        files = sorted((*changes.changed, *changes.new), key=lambda file: file.path)
+        files = sorted((*changes.changed, *changes.new), key=_urgency)
         # Moves first: a new document can take a path only when the moved one has left it.
         files.sort(key=lambda file: file.path not in changes.moved)
         for done, file in enumerate(files):
@@ -193,6 +213,14 @@ class Indexer:
             record = document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line)
             records.append(replace(record, type=chunk_type(titles, chunk.text)))
         return DocumentUpdate(document, tuple(records))
+
+
+def _urgency(file: ScannedFile) -> tuple[int, int, str]:
+    """Sort files by the day of their last change, the latest first, and those of one day by size, the smallest first.
+
+    Chunks are embedded in the order in which they are stored: what a user tries first has its vectors first.
+    """
+    return -(file.mtime_ns // _DAY_NS), file.size, file.path
 
 
 def _document_id(collection: str, path: str, taken: set[str]) -> str:

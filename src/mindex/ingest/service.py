@@ -12,10 +12,11 @@ from mindex.config import Settings
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
-from mindex.ingest.collections import collection_for, refuse_secret_names
+from mindex.ingest.collections import collection_for, refuse_unusable_names, root_problem
 from mindex.ingest.indexer import Indexer
 from mindex.ingest.watch import watch
 from mindex.model import Collection, IndexReport, Report
+from mindex.project_file import find_project_file
 from mindex.providers.factory import Providers
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import DocumentUpdate, Store
@@ -77,32 +78,35 @@ class IndexService:
         """See `IndexOptions`."""
         started = monotonic()
         known, chosen = self._collections(folders, name, context, exclude)
-        excluded, max_bytes = self._settings.texts("index.exclude"), self._settings.whole("index.max_bytes")
-        indexer = Indexer(self._store, exclude=excluded, max_bytes=max_bytes, redactor=self._redactor)
         done = []
+        indexers: list[Indexer] = []
         notes: list[str] = []
         for collection in chosen:
             if not dry_run:
                 self._store.files.put_collection(collection)
+            indexer = self._indexer(collection)
+            indexers.append(indexer)
+            notes += indexer.project_notes
             done.append(indexer.index(collection, force=force, dry_run=dry_run, report=report))
         names = [collection.name for collection in chosen]
         if force and contextualize is False and not dry_run:
             dropped = self._store.files.drop_contexts(names)
             notes += [f"what a language model wrote about {dropped} chunks was taken back"] if dropped else []
-        embedded, pending, note = self._embed(embed and not dry_run, report)
+        new = [id_ for indexer in indexers for id_ in indexer.written_chunks]
+        embedded, pending, note = self._embed(embed and not dry_run, report, new)
         notes += [*([note] if note else []), *self._selection.notes()]
         contexts = _ContextOutcome()
         if self._settings.flag("index.contextualize") if contextualize is None else contextualize:
             if dry_run:
-                updates = (update for one in chosen for update in indexer.planned_updates(one, force=force))
+                updates = (update for one in chosen for update in self._indexer(one).planned_updates(one, force=force))
                 contexts = self._plan_contexts(updates)
             else:
                 contexts = self._contextualize(names, embed, report)
                 pending = self._queue.pending()
             notes += contexts.notes
         folders_known = [] if folders else [collection for collection in known if not collection.imported]
-        missing = [collection.name for collection in folders_known if collection not in chosen]
-        notes += (f"the folder of '{other}' is not there; its index is left as it was" for other in missing)
+        unread = [collection for collection in folders_known if collection not in chosen]
+        notes += (f"the folder of '{one.name}': {root_problem(one)}; its index is left as it was" for one in unread)
         reports = tuple(outcome for outcome, _ in done)
         if dry_run and self._selection.embedder is not None:
             pending += sum(one.chunks_added for one in reports)
@@ -114,30 +118,46 @@ class IndexService:
     def _collections(
         self, folders: Sequence[str | Path], name: str | None, context: str | None, exclude: Sequence[str]
     ) -> tuple[list[Collection], list[Collection]]:
-        """Returns the known collections and those to index: the folders', or every one whose root exists."""
+        """Returns the known collections and those to index: the folders', or every one whose root can be read."""
         if name is not None and len(folders) != 1:
             raise UsageError("a name goes with one folder", "index one folder at a time to name it")
         if context is not None and len(folders) != 1:
             raise UsageError("a context goes with one folder", "index one folder at a time to describe it")
         context = None if context is None else " ".join(self._redactor.redact_text(context).split())
         known = list(self._store.files.collections())
-        chosen = [] if folders else [one for one in known if not one.imported and Path(one.root).is_dir()]
+        chosen = [] if folders else [one for one in known if not one.imported and not root_problem(one)]
         for folder in folders:
             collection = collection_for(Path(folder), known, name=name, context=context, exclude=exclude)
             if collection not in known:
-                refuse_secret_names(collection, self._redactor)
+                refuse_unusable_names(collection, self._redactor)
             known = [*(other for other in known if other.name != collection.name), collection]
             chosen.append(collection)
         if all(collection.imported for collection in known):
             raise UsageError("nothing is indexed yet", "name a folder: `mindex index docs`")
         return known, list(dict.fromkeys(chosen))
 
-    def _embed(self, wanted: bool, report: Report | None) -> tuple[int, int, str]:
-        """Returns how many chunks were embedded, how many wait, and a note when the model failed."""
+    def _indexer(self, collection: Collection) -> Indexer:
+        """Returns the indexer with the user's limits, narrowed by the file of the project that the collection is in."""
+        return Indexer(
+            self._store,
+            exclude=self._settings.texts("index.exclude"),
+            max_bytes=self._settings.whole("index.max_bytes"),
+            redactor=self._redactor,
+            project=find_project_file(Path(collection.root)),
+        )
+
+    def _embed(self, wanted: bool, report: Report | None, new: Sequence[str] | None = None) -> tuple[int, int, str]:
+        """Returns how many chunks were embedded, how many wait, and a note when the model failed.
+
+        A server embeds the `new` chunks now and the others in the background: no caller waits for other folders.
+        """
         if self._selection.embedder is None:
             return 0, 0, ""
         if not wanted:
             return 0, self._queue.pending(), ""
+        if new is not None and self._queue.in_background:
+            embedded, note = self._queue.embed_now(new, report)
+            return embedded, self._queue.pending(), note
         done = self._queue.backfill(report=report)
         return done.embedded, done.remaining, done.note
 
@@ -151,7 +171,7 @@ class IndexService:
             return [one for one in known if only in ("", one.name) and not one.imported]
 
         def refresh(collections: Sequence[Collection]) -> None:
-            roots = [collection.root for collection in collections if Path(collection.root).is_dir()]
+            roots = [collection.root for collection in collections if not root_problem(collection)]
             if roots:
                 outcome = self.index(*roots)
                 if refreshed is not None:

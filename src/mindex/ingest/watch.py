@@ -15,9 +15,11 @@ from watchfiles import Change
 from watchfiles import watch as watch_files
 
 from mindex.errors import MindexError
+from mindex.ingest.collections import root_problem
 from mindex.ingest.file_scan import SUFFIXES, ScannedFile, scan
 from mindex.ingest.ignore_rules import IGNORE_FILES
 from mindex.model import Collection
+from mindex.project_file import PROJECT_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -129,15 +131,21 @@ def _snapshot(collections: Iterable[Collection], exclude: Sequence[str]) -> dict
 
 
 def _affects_index(change: Change, path: str) -> bool:
-    """Return whether it is a file to index, an ignore file, a folder, or deleted: that may have been a folder."""
-    return path.lower().endswith((*SUFFIXES, *IGNORE_FILES)) or change == Change.deleted or Path(path).is_dir()
+    """Return whether it is a file to index, an ignore or project file, a folder, or deleted, as a folder may be."""
+    return (
+        path.lower().endswith((*SUFFIXES, *IGNORE_FILES, PROJECT_FILE))
+        or change == Change.deleted
+        or Path(path).is_dir()
+    )
 
 
 def _existing(collections: Sequence[Collection]) -> dict[Collection, tuple[int, int]]:
-    """Return the collections whose root exists, with device and inode: a folder that was made again is another one."""
+    """Return the collections whose root can be read, with device and inode: a folder made again is another one."""
     found = {}
     for collection in collections:
         try:
+            if root_problem(collection):
+                continue
             status = Path(collection.root).stat()
         except OSError:
             continue

@@ -9,8 +9,11 @@ from glob import escape
 from pathlib import Path
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
+from mindex.ingest.collections import root_problem
+from mindex.ingest.file_scan import LINK, ScannedFile, read_bytes
 from mindex.ingest.text_decoding import BinaryFile, decode
-from mindex.model import Document, Record
+from mindex.limits import MAX_FILE_BYTES
+from mindex.model import Document, Record, SkippedFile
 from mindex.present.record_view import OMITTED
 from mindex.present.text import amount
 from mindex.redaction.redactor import Redactor
@@ -86,14 +89,16 @@ class IndexedFiles:
             raise NotFoundError(f"the collection '{document.collection}' is gone", "`mindex status` lists them")
         if collection.imported:
             return "\n\n".join(chunk.text.strip("\r\n") for chunk in self._files.chunks(document.id)).split("\n")
-        root = Path(collection.root)
+        if problem := root_problem(collection):
+            raise ForbiddenPathError(f"{document.path} is not read: {problem}", "bring the folder back")
+        location = str(Path(collection.root) / document.path)
+        data = read_bytes(ScannedFile(document.path, location, 0, 0), max_bytes=MAX_FILE_BYTES)
+        if isinstance(data, SkippedFile) and data.reason == LINK:
+            raise ForbiddenPathError(f"{document.path} is a link now, which is not followed", "replace it by the file")
+        if isinstance(data, SkippedFile):
+            raise NotFoundError(f"{document.path} cannot be read ({data.reason})", _UPDATE)
         try:
-            real = (root / document.path).resolve(strict=True)
-            if not real.is_relative_to(root.resolve()):
-                raise ForbiddenPathError(f"{document.path} leads out of {root}", "replace the link by the file")
-            if not real.is_file():  # a pipe would be waited for
-                raise NotFoundError(f"{document.path} is no longer a file", _UPDATE)
-            text = self._redactor.redact_text(decode(real.read_bytes()), keep_lines=True)
-        except (OSError, BinaryFile) as error:
+            text = self._redactor.redact_text(decode(data), keep_lines=True)
+        except BinaryFile as error:
             raise NotFoundError(f"{document.path} cannot be read ({error})", _UPDATE) from error
         return re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))

@@ -5,14 +5,16 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from mindex.access_log import AccessLog
-from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
+from mindex.errors import DamagedRowError, ForbiddenPathError, NotFoundError, UsageError
+from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
-from mindex.memories.entries import resolve_id
+from mindex.memories.entries import numbered_id, resolve_id
 from mindex.model import KINDS, GetResult, Record, Usage
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
+from mindex.store.damage_notes import damage_notes
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
@@ -39,20 +41,27 @@ class Lookup:
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """See `Memory.get`. References without a record are listed as missing, not raised."""
         moment = parse_time(as_of) if as_of else None
+        if any(len(reference) > MAX_FIELD for reference in references):
+            raise UsageError("a reference is too long", f"write at most {MAX_FIELD:,} characters")
         if not any(reference.strip(" ,\t\n") for reference in references):
             raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
         records: dict[str, Record] = {}
         missing: list[str] = []
         notes: list[str] = []
         why: dict[str, None] = {}
-        for reference in self._split(references):
+        named = list(self._split(references))
+        if len(named) > MAX_REFERENCES:
+            raise UsageError(
+                f"{len(named)} references are too many at once", f"ask for at most {MAX_REFERENCES}, or use a glob"
+            )
+        for reference in named:
             resolved: Sequence[Record] | None = None
             linked = None
             try:
                 linked = self._links.resolve(reference)
                 resolved = linked.records if linked else self._special.resolve(reference, as_of)
                 found = list(self._resolve(reference, moment) if resolved is None else resolved)
-            except (NotFoundError, ForbiddenPathError) as error:
+            except (NotFoundError, ForbiddenPathError, DamagedRowError) as error:
                 found = []
                 why[error.message[:_LONGEST_REASON]] = None
             if linked is not None:
@@ -66,7 +75,7 @@ class Lookup:
         shown = tuple(map(current_anchor, records.values()))
         usage = self._usage(shown)  # as it was before this access
         self._access_log.log_get(shown)
-        return GetResult(shown, tuple(missing), tuple(notes), tuple(why), usage)
+        return GetResult(shown, tuple(missing), (*notes, *damage_notes(self._store)), tuple(why), usage)
 
     def _usage(self, records: Sequence[Record]) -> dict[str, Usage]:
         """How often each entry was returned, and when last; chunks are not counted."""
@@ -121,13 +130,9 @@ class Lookup:
         match = _NUMBER.fullmatch(reference)
         if match is None:
             return ()
-        entries, number = self._store.entries, int(match["number"])
-        agents = entries.agents() if self._agent == "*" else (self._agent,)
-        found = {agent: id_ for agent in agents if (id_ := entries.by_number(agent, number))}
-        if len(found) > 1:
-            names = ", ".join(f"{id_} of {agent}" for agent, id_ in found.items())
-            raise AmbiguousIdError(f"{len(found)} agents have an entry {number}: {names}", "give the id")
-        return tuple(found.values())
+        agents = self._store.entries.agents() if self._agent == "*" else (self._agent,)
+        id_ = numbered_id(self._store, int(match["number"]), agents)
+        return () if id_ is None else (id_,)
 
     def _foreign(self, *references: str) -> Sequence[str]:
         """Ids of the records that another program knew by one of these, alone or as PROGRAM:ID."""

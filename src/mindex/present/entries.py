@@ -20,6 +20,8 @@ from mindex.model import (
     SessionPage,
 )
 from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
+from mindex.present.fence import INDENT, continued, inline
+from mindex.present.growth import growth_text
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
 from mindex.present.text import aligned, amount, note_lines, record_text
@@ -37,7 +39,7 @@ _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "
 
 def add_text(result: AddResult) -> str:
     lines = [f"{result.id} {'remembered' if result.created else 'known already'}"]
-    lines += [f"similar: {one.id} {one.summary} (overlap {one.overlap:g})" for one in result.similar]
+    lines += [f"similar: {one.id} {inline(one.summary)} (overlap {one.overlap:g})" for one in result.similar]
     lines += conflict_lines(result.conflicts)
     if result.redacted:
         lines.append(f"redacted: {', '.join(result.redacted)}")
@@ -50,9 +52,8 @@ def conflicts_text(found: Sequence[MemoryInConflict]) -> str:
     for one in found:
         seen.add(one.record.id)
         name = f"{one.record.id} {summary_of(one.record)}"
-        lines += [
-            f"{name} ↔ {other.id} {other.summary} ({other.why})" for other in one.conflicts if other.id not in seen
-        ]
+        others = (other for other in one.conflicts if other.id not in seen)
+        lines += [inline(f"{name} ↔ {other.id} {other.summary} ({other.why})") for other in others]
     return "\n".join(lines) or "no memory is in conflict with another one"
 
 
@@ -70,7 +71,8 @@ def purge_preview_text(histories: Mapping[str, Sequence[Change]]) -> str:
             continue
         record = changes[-1].after
         state = ", forgotten" if record.retired_at is not None else ""
-        lines.append(f"{record.id} {record.kind}{state}: {summary_of(record)} ({amount(len(changes), 'change')})")
+        summary = inline(summary_of(record))
+        lines.append(f"{record.id} {record.kind}{state}: {summary} ({amount(len(changes), 'change')})")
     return "\n".join(lines)
 
 
@@ -82,7 +84,8 @@ def purge_text(purged: PurgeResult) -> str:
     return "\n".join([line, *note_lines(purged.notes)])
 
 
-def statistics_text(numbers: MemoryStatistics) -> str:
+def statistics_text(numbers: MemoryStatistics, *, width: int = 80, blocks: bool = True) -> str:
+    """The numbers, and the growth where it was asked for, as a plot (see `growth_text`)."""
     types = ", ".join(f"{count} {name}" for name, count in sorted(numbers.by_type.items()))
     lines = [
         f"{amount(numbers.total, 'memory', 'memories')}{f' ({types})' if types else ''}",
@@ -93,11 +96,13 @@ def statistics_text(numbers: MemoryStatistics) -> str:
         lines.append(f"from {to_iso(numbers.oldest)} to {to_iso(numbers.newest)}")
     if numbers.conflicts:
         lines.append(f"{amount(numbers.conflicts, 'open conflict')}: `mindex list --conflicts` shows them")
+    if numbers.growth is not None:
+        lines += ["", growth_text(numbers.growth, width, blocks=blocks)]
     return "\n".join(lines)
 
 
 def secrets_text(found: Sequence[SecretFinding]) -> str:
-    lines = [f"{_finding_place(one)} {one.kind} {one.preview}" for one in found]
+    lines = [inline(f"{_finding_place(one)} {one.kind} {one.preview}") for one in found]
     counted = f"{amount(len(found), 'secret')} found; `mindex scan --fix` removes what holds them"
     return "\n".join([*lines, counted]) if found else "no secrets found"
 
@@ -154,14 +159,14 @@ def _proposal_text(one: Proposal) -> str:
     state = f" → {one.applied}" if one.applied else f" (keeps {one.kept})" if one.kept else ""
     agent = one.originals[0].agent
     lines = [f"{one.kind}{state}: {one.why}, by {one.by}"]
-    lines += [f"  - {record.id} [{agent}] {summary_of(record)}" for record in one.originals]
-    return "\n".join([*lines, f"  = {one.result}"])
+    lines += [f"  - {record.id} [{agent}] {inline(summary_of(record))}" for record in one.originals]
+    return "\n".join([*lines, f"  = {continued(one.result, 2 * INDENT)}"])
 
 
 def labels_text(found: Sequence[LabelCount]) -> str:
     """A line per tag or type: how many records have it, and its name."""
     width = len(str(max((one.count for one in found), default=0)))
-    return "\n".join(f"{one.count:>{width}} {one.name}" for one in found) or "none"
+    return "\n".join(f"{one.count:>{width}} {inline(one.name)}" for one in found) or "none"
 
 
 # ── conversations ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,10 +185,11 @@ def turn_added_json(turn: Record, redacted: Sequence[str], found: ExtractionRepo
 
 
 def turn_added_text(turn: Record, redacted: Sequence[str], found: ExtractionReport) -> str:
-    lines = [f"{turn.id} remembered · session {turn.fields['session_id']} · {to_iso(turn.created_at)}"]
+    session = inline(str(turn.fields["session_id"]))
+    lines = [f"{turn.id} remembered · session {session} · {to_iso(turn.created_at)}"]
     lines += [f"redacted: {', '.join(redacted)}"] if redacted else []
     lines += [f"facts: {found.facts}"] if found.processed else []
-    lines += [f"  {one.id} {summary_of(one)}" for one in found.new]
+    lines += [f"  {one.id} {inline(summary_of(one))}" for one in found.new]
     return "\n".join([*lines, *note_lines(found.notes)])
 
 
@@ -200,11 +206,11 @@ def sessions_text(page: SessionPage) -> str:
     several = len({one.agent for one in page.sessions}) > 1
     rows = [
         [
-            one.id,
+            inline(one.id),
             *([f"[{one.agent}]"] if several else []),
             amount(one.turns, "exchange"),
             _days(one.first_at, one.last_at),
-            one.summary,
+            inline(one.summary),
         ]
         for one in page.sessions
     ]
@@ -237,16 +243,16 @@ def thing_text(record: Record) -> str:
 def _field_lines(record: Record) -> list[str]:
     fields = stored_fields(record)
     sources = fields.pop("sources", None) if record.kind == "project" else None
-    lines = [f"{name}: {field_text(value)}" for name, value in fields.items()]
+    lines = [f"{inline(name)}: {continued(field_text(value))}" for name, value in fields.items()]
     return [*lines, *(_source_line(one) for one in (sources if isinstance(sources, list) else ()))]
 
 
 def _source_line(source: Json) -> str:
     """`source: folder /home/ann/atlas (warning: not backed up)`, with what was reported of it."""
     if not isinstance(source, dict):
-        return f"source: {field_text(source)}"
+        return f"source: {inline(field_text(source))}"
     reported = ": ".join(str(source[name]) for name in ("status", "message") if source.get(name))
-    return f"source: {source.get('type')} {source.get('location')}" + (f" ({reported})" if reported else "")
+    return inline(f"source: {source.get('type')} {source.get('location')}" + (f" ({reported})" if reported else ""))
 
 
 def sources_json(sources: Sequence[ProjectSource]) -> dict[str, Json]:
@@ -254,17 +260,18 @@ def sources_json(sources: Sequence[ProjectSource]) -> dict[str, Json]:
 
 
 def sources_text(sources: Sequence[ProjectSource]) -> str:
-    rows = [[one.status, one.type, one.location, one.project_name, one.message] for one in sources]
+    columns = ((one.status, one.type, one.location, one.project_name, one.message) for one in sources)
+    rows = [[*map(inline, row)] for row in columns]
     return "\n".join(aligned(rows)) or "no project has a source; `mindex project link PROJECT LOCATION` adds one"
 
 
 def linked_source_text(source: ProjectSource) -> str:
     state = f"{source.status}: {source.message}" if source.message else source.status
-    return f"{source.type} {source.location} is linked to {source.project_name} ({state})"
+    return inline(f"{source.type} {source.location} is linked to {source.project_name} ({state})")
 
 
 def unlinked_source_text(source: ProjectSource) -> str:
-    return f"{source.type} {source.location} is no longer linked to {source.project_name}"
+    return inline(f"{source.type} {source.location} is no longer linked to {source.project_name}")
 
 
 def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Json]:

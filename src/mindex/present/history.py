@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mindex.clock import to_iso
 from mindex.model import Change, Conflict, Record, TimelineEvent
 from mindex.model.record_properties import RecordProperty, in_order
+from mindex.present.fence import INDENT, continued, inline
 from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
@@ -36,7 +37,7 @@ def undo_json(change: Change, undone: int) -> dict[str, Json]:
 
 def undo_text(change: Change, undone: int) -> str:
     now = "it is forgotten" if change.after.retired_at is not None else change.after.text
-    lines = [f"{change.record} is as before change {undone} (change {change.change})", f"now: {now}"]
+    lines = [f"{change.record} is as before change {undone} (change {change.change})", f"now: {continued(now)}"]
     return "\n".join([*lines, *note_lines(change.notes)])
 
 
@@ -46,7 +47,7 @@ def change_text(change: Change, what: str) -> str:
 
 
 def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
-    return [f"conflict: {one.id} {one.summary} ({one.why})" for one in conflicts]
+    return [f"conflict: {one.id} {inline(f'{one.summary} ({one.why})')}" for one in conflicts]
 
 
 def fields_changed_json(change: Change) -> dict[str, Json]:
@@ -93,12 +94,17 @@ def _state_json(record: Record) -> dict[str, Json]:
 
 
 def history_text(changes: Sequence[Change]) -> str:
-    return "\n".join("\n  ".join([_change_line(change), *changed_lines(change)]) for change in changes)
+    return "\n".join(_with_lines_below(_change_line(change), changed_lines(change)) for change in changes)
+
+
+def _with_lines_below(line: str, below: Sequence[str]) -> str:
+    """A line of ours, and indented ones: those of a text go further in than the first one of each."""
+    return "\n".join([line, *(f"{INDENT}{continued(one, 2 * INDENT)}" for one in below)])
 
 
 def _change_line(change: Change) -> str:
     reason = f": {change.reason}" if change.reason else ""
-    return f"{change.change} {to_iso(change.at)} {change.action} by {change.by}{reason}"
+    return inline(f"{change.change} {to_iso(change.at)} {change.action} by {change.by}{reason}")
 
 
 def changed_lines(change: Change) -> list[str]:
@@ -157,7 +163,7 @@ def _differences(change: Change) -> list[Difference]:
 
 
 def versions_text(changes: Sequence[Change]) -> str:
-    blocks = ["\n  ".join([_change_line(change), *map(str, _differences(change))]) for change in changes]
+    blocks = [_with_lines_below(_change_line(change), [*map(str, _differences(change))]) for change in changes]
     return "\n".join(blocks) or "no profile yet"
 
 
@@ -165,5 +171,5 @@ def versions_text(changes: Sequence[Change]) -> str:
 
 
 def timeline_text(events: Sequence[TimelineEvent]) -> str:
-    lines = [f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}" for one in events]
+    lines = [inline(f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}") for one in events]
     return "\n".join(lines) or "nothing in that time"

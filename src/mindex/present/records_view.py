@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mindex.model import GetResult
 from mindex.present.budget import check_budget, cost_of, fit_records
 from mindex.present.csv_format import csv_text
+from mindex.present.fence import inline
 from mindex.present.record_view import RecordView, view_record, with_usage
 from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
@@ -33,7 +34,7 @@ class RecordsView:
 
     def text(self, *, colour: bool = False) -> str:
         blocks = [record_text(row, colour=colour) for row in self.rows]
-        missing = [f"missing: {reference}" for reference in self.missing]
+        missing = [f"missing: {inline(reference)}" for reference in self.missing]
         return "\n\n".join([*blocks, *missing, *note_lines(self.notes)])
 
     @property

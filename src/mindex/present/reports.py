@@ -1,19 +1,23 @@
 """The text of reports: `mindex index`, `status`, `doctor`, `models`, `models pull` and `reembed`."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mindex.clock import to_iso
 from mindex.model import Check, IndexReport, Status
 from mindex.model.records import IMPORTED
-from mindex.model.reports import ListedModel, PullReport, ReembedReport
+from mindex.model.reports import ListedModel, PullReport, ReembedReport, RepairReport, SkippedFile
 from mindex.model.spaces import model_title, visible
+from mindex.present.fence import inline
 from mindex.present.text import aligned, amount, note_lines
 from mindex.present.to_json import Json, to_json
 
 _FILE_COUNTS = ("new", "changed", "moved", "deleted", "unchanged", "skipped")
 _MINUTE = 60
 _COMMIT_DIGITS = 8
+_MOST_LOST = 20  # rows of a table that are named; --json has all
+_MOST_SKIPPED = 5  # files that are named for each reason; --json has all
 
 
 # ── index, status, doctor ─────────────────────────────────────────────────────────────────────────────────────
@@ -25,8 +29,8 @@ def index_text(report: IndexReport) -> str:
         files = ", ".join(f"{getattr(one, name)} {name}" for name in _FILE_COUNTS if getattr(one, name))
         chunks = f"+{one.chunks_added} −{one.chunks_removed}, {one.chunks_kept} kept"
         summary = f"{amount(one.seen, 'file')}, {files or 'nothing to index'}; chunks {chunks}"
-        lines.append(f"{one.name} ({one.root}): {summary}")
-    lines.extend(f"skipped {skip.path}: {skip.reason}" for skip in report.skipped)
+        lines.append(f"{inline(f'{one.name} ({one.root})')}: {summary}")
+    lines.extend(_skipped_lines(report.skipped))
     placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
     if report.dry_run:
         embed = f"; {amount(report.pending, 'record')} to embed" if report.pending else ""
@@ -37,6 +41,18 @@ def index_text(report: IndexReport) -> str:
         cost = f"{amount(plan.prompt_tokens, 'token')} in, at most {plan.answer_tokens:,} out"
         lines.append(f"contexts: {amount(plan.calls, 'call')}, {cost}")
     return "\n".join([*lines, *note_lines(report.notes)])
+
+
+def _skipped_lines(skipped: Sequence[SkippedFile]) -> Iterator[str]:
+    """A line for each of the first files of a reason, then one with the count of the others."""
+    counts: Counter[str] = Counter()
+    for skip in skipped:
+        counts[skip.reason] += 1
+        if counts[skip.reason] <= _MOST_SKIPPED:
+            yield inline(f"skipped {skip.path}: {skip.reason}")
+    for reason, count in counts.items():
+        if count > _MOST_SKIPPED:
+            yield f"skipped {count - _MOST_SKIPPED:,} more: {reason}"
 
 
 def status_text(status: Status) -> str:
@@ -62,8 +78,8 @@ def status_text(status: Status) -> str:
         context = f", context: {one.context}" if one.context else ""
         root = one.root.replace(IMPORTED, "imported from ", 1)
         lines.append(
-            f"collection {one.name}: {root}, {amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}"
-            f"{when}{missing}{context}"
+            inline(f"collection {one.name}: {root}, ")
+            + f"{amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}{when}{missing}{inline(context)}"
         )
     return "\n".join(lines)
 
@@ -76,8 +92,27 @@ def checks_text(checks: Sequence[Check]) -> str:
     rows = []
     for check in checks:
         fix = f"; {check.fix}" if check.fix and not check.ok else ""
-        rows.append(["ok" if check.ok else "NOT OK", check.name, check.message + fix])
+        rows.append(["ok" if check.ok else "NOT OK", inline(check.name), inline(check.message + fix)])
     return "\n".join(aligned(rows))
+
+
+def repair_text(report: RepairReport) -> str:
+    """What was saved of a damaged database, table by table, and the names of what was lost."""
+    outcome = "everything was saved" if not report.lost else f"{amount(report.lost, 'row')} lost"
+    lines = [f"{report.source} → {report.target}: {outcome}"]
+    rows = [("table", "read", "saved", "lost")]
+    rows += ((one.table, f"{one.read:,}", f"{one.saved:,}", f"{one.lost:,}") for one in report.tables)
+    lines += aligned(rows, numbers=True)
+    for one in report.tables:
+        lines += (f"lost: {name}" for name in one.names[:_MOST_LOST])
+        if one.lost > _MOST_LOST:
+            lines.append(f"lost: {one.lost - _MOST_LOST:,} more of {one.table} (--json names them)")
+    if report.recovered:
+        lines.append(f"made again from their history: {', '.join(report.recovered)}")
+    lines.append(
+        "the new database is sound" if report.sound else "the new database is not sound: `mindex doctor --deep`"
+    )
+    return "\n".join([*lines, *note_lines(report.notes)])
 
 
 # ── models ────────────────────────────────────────────────────────────────────────────────────────────────────

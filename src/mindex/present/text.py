@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
+from mindex.present.fence import body, continued, inline, one_line
 from mindex.present.record_view import TO_THE_END, RecordView, field_text
 from mindex.present.to_json import to_json
 from mindex.text_match import matched_ranges
@@ -60,7 +61,7 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
     """The index, a line per hit, then a block for each one with its text."""
     summaries = [_highlighted(row.summary or "", shown.terms) if colour else row.summary for row in shown.index]
     ids = [paint(row.id, _BOLD, colour) for row in shown.index]
-    lines = [f"{id_} {summary}".rstrip() for id_, summary in zip(ids, summaries, strict=True)]
+    lines = [f"{id_} {inline(summary or '')}".rstrip() for id_, summary in zip(ids, summaries, strict=True)]
     blocks = [record_text(row, colour) for row in shown.rows]
     head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
     notes = "\n".join(paint(line, _YELLOW, colour) for line in note_lines(shown.notes))
@@ -82,28 +83,29 @@ def _out_of_order(rows: Sequence[RecordView]) -> bool:
 
 def _line(row: RecordView) -> str:
     """A row of the digest or compact view."""
-    first = f"{row.id} {row.at}" if row.at else row.id
+    first = f"{row.id} {inline(row.at)}" if row.at else row.id
     last = [_anchor(row.anchor)] if row.anchor else []
     return " · ".join([first, *_facts(row, _LINE), *last, *(["truncated"] if row.truncated else [])])
 
 
 def record_text(row: RecordView, colour: bool = False) -> str:
-    """A record with its text: what it is and where, then the text unchanged."""
+    """A record with its text: what it is and where, then the text, indented."""
     shown = replace(row, kind=None) if row.kind == "chunk" else row
-    tags = [f"tags {', '.join(row.tags)}"] if row.tags else []
+    tags = [f"tags {inline(', '.join(row.tags))}"] if row.tags else []
     used = [] if row.access_count is None else [_accesses(row.access_count, row.last_accessed)]
     facts = (*_facts(shown, _HEAD), *used, *tags, *_facts(row, {"tokens": "{} tokens", "passage": "shown: {}"}))
-    lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), paint(row.place or "", _GREEN, colour), *facts)))]
+    where = paint(inline(row.place or ""), _GREEN, colour)
+    lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), where, *facts)))]
     described = {"summary": row.summary, "context": row.context}
-    lines += [f"{name}: {value}" for name, value in described.items() if value and value != row.text]
+    lines += [f"{name}: {continued(value)}" for name, value in described.items() if value and value != row.text]
     if row.anchor:
         lines.append(_anchor(row.anchor))
-    lines += [f"{name}: {field_text(value)}" for name, value in (row.fields or {}).items()]
+    lines += [f"{inline(name)}: {continued(field_text(value))}" for name, value in (row.fields or {}).items()]
     if row.explain:
         lines.append(paint(f"why: score {row.score:g}, {explanation(row.explain)}", _CYAN, colour))
-    lines.append(marked_text(row, colour))
-    lines += [f"around: {beside.id} · {beside.created_at}\n{beside.text}" for beside in row.around or ()]
-    lines += [f"conflicts with {other.id} {other.summary} ({other.why})" for other in row.conflicts or ()]
+    lines.append(body(marked_text(row, colour)))
+    lines += [f"around: {beside.id} · {beside.created_at}\n{body(beside.text or '')}" for beside in row.around or ()]
+    lines += [f"conflicts with {other.id} {inline(f'{other.summary} ({other.why})')}" for other in row.conflicts or ()]
     return "\n".join(lines)
 
 
@@ -132,12 +134,13 @@ def _accesses(count: int, last: str | None) -> str:
 
 
 def _anchor(anchor: Mapping[str, Json]) -> str:
-    return " ".join(map(str, ("anchor", *anchor.values())))
+    return inline(" ".join(map(str, ("anchor", *anchor.values()))))
 
 
 def _facts(row: RecordView, templates: Mapping[str, str]) -> list[str]:
     values = {name: getattr(row, name) for name in templates}
-    return [templates[name].format(value) for name, value in values.items() if value is not None]
+    shown = {name: inline(value) if isinstance(value, str) else value for name, value in values.items()}
+    return [templates[name].format(value) for name, value in shown.items() if value is not None]
 
 
 def explanation(hit: Hit) -> str:
@@ -149,7 +152,7 @@ def explanation(hit: Hit) -> str:
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
-    return [f"note: {note}" for note in notes]
+    return [f"note: {one_line(note)}" for note in notes]
 
 
 def amount(count: int, one: str, several: str = "") -> str:

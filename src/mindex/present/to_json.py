@@ -73,6 +73,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "Stage": Rule(digits={"change": 6}),
     # ── entries ──
+    "SyncReport": Rule(always=("sent", "received", "updated", "conflicts", "ignored")),
     "AddResult": Rule(
         shown=("id", "created", "duplicate", "similar", "conflicts", "redacted", "notes"),
         always=("similar", "conflicts", "redacted"),

@@ -1,8 +1,9 @@
-"""The text of `mindex export` and `mindex import`."""
+"""The text of `mindex export`, `mindex import` and `mindex copy`."""
 
 from collections.abc import Sequence
 
-from mindex.model.transfer import ExportReport, ImportReport, TableReport
+from mindex.model.transfer import CopyReport, ExportReport, ImportReport, TableReport
+from mindex.present.fence import one_line
 from mindex.present.text import aligned, amount, note_lines
 
 _MOST_LINES = 20
@@ -15,7 +16,7 @@ def export_text(report: ExportReport) -> str:
     lines = [f"{amount(report.records, 'record')}{chunks}{files} → {report.target}"]
     if report.left_out:
         lines.append(f"left out: {amount(report.left_out, 'forgotten or superseded record')}")
-    lines += (f"index again where it is needed: {one.name} ({one.root})" for one in report.collections)
+    lines += (one_line(f"index again where it is needed: {one.name} ({one.root})") for one in report.collections)
     return "\n".join([*lines, *note_lines(report.notes)])
 
 
@@ -28,14 +29,28 @@ def import_text(report: ImportReport) -> str:
     return "\n".join([*lines, *note_lines(report.notes), *_table(report.tables)])
 
 
+def copy_text(report: CopyReport) -> str:
+    """What was copied, table by table, and whether both stores hold the same now."""
+    outcome = {None: "nothing was stored (dry run)", True: "both hold the same", False: "they differ"}
+    lines = [f"{report.source} → {report.target}: {outcome[report.verified]}"]
+    head = ("table", "source", "to copy") if report.dry_run else ("table", "source", "copied", "target", "verified")
+    rows = [head]
+    for one in report.tables:
+        counts = (one.table, f"{one.source:,}", f"{one.copied:,}")
+        same = {None: "", True: "same", False: "differs"}[one.same]
+        rows.append(counts if report.dry_run else (*counts, f"{one.target:,}", same))
+    return "\n".join([*lines, *aligned(rows, numbers=True), *note_lines(report.notes)])
+
+
 def _table(tables: Sequence[TableReport]) -> list[str]:
     """What became of each table of the source, a line each, and the reasons below it."""
     rows = [("table", *_COUNTS), *((one.table, *(f"{getattr(one, name):,}" for name in _COUNTS)) for one in tables)]
     head, *lines = aligned(rows, numbers=True)
-    reasons = ([f"  {reason}" for reason in one.why] for one in tables)
+    reasons = ([f"  {one_line(reason)}" for reason in one.why] for one in tables)
     return [head, *(text for line, below in zip(lines, reasons, strict=True) for text in (line, *below))]
 
 
-def _first_lines(lines: list[str]) -> list[str]:
+def _first_lines(texts: Sequence[str]) -> list[str]:
     """As many lines as people read; --json has all of them."""
+    lines = [*map(one_line, texts)]
     return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more"]

@@ -1,7 +1,7 @@
 """Secrets in commands, headers and configuration files, whose place and not whose form says what they are."""
 
 from mindex.redaction import secret_checks as checks
-from mindex.redaction.rule import LIMIT, Rule, any_case, token
+from mindex.redaction.rule import LIMIT, Rule, any_case
 
 _QUOTED_OR_BARE = rf"(?>(?P<q>[\"'])?)(?P<v>(?(q)[^\"'\n]{{3,{LIMIT}}}+|[^\s\"'|;<>]{{3,{LIMIT}}}+))"
 _DATABASE = ("mysql", "mariadb", "mycli", "mytop", "innobackupex", "xtrabackup")
@@ -38,7 +38,7 @@ COMMAND_RULES: tuple[Rule, ...] = (
         ("sqlplus", "sqlldr", "expdp", "impdp", "rman", "conn", "exp", "imp", "thin:"),
         checks.is_in_link,
     ),
-    token(
+    Rule(
         "command-password",
         r"(?<![\w./:@-])[A-Za-z][\w$#]{1,30}/(?P<v>[^\s/@\"'<>:]{6,64})@(?!v?\d|sha\d|\^|~|latest|main|master)(?=[A-Za-z/(])",
         hints=("@",),
@@ -89,7 +89,7 @@ COMMAND_RULES: tuple[Rule, ...] = (
         "private-key", r"\b(?:private|preshared)key[ ]*+=[ ]*+(?P<v>[a-z0-9+/]{43}=)", ("privatekey", "presharedkey")
     ),
     # Numbers of people.
-    token(
+    Rule(
         "social-security-number",
         r"\d(?<![\w.-]\d)(?<!9)\d\d(?<!000)(?<!666)-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)",
         hints=("-",),

@@ -60,11 +60,14 @@ class Redactor:
         """
         if not text:  # most texts are properties that were not given
             return RedactionResult("")
-        from mindex.redaction.invisible_characters import remove_invisible
-        from mindex.redaction.private_sections import cut_sections, find_private_sections
+        if not text.isascii():
+            from mindex.redaction.invisible_characters import remove_invisible
 
-        text = remove_invisible(text)
-        text = cut_sections(text, find_private_sections(text), keep_lines=keep_lines)
+            text = remove_invisible(text)
+        if "<" in text:
+            from mindex.redaction.private_sections import cut_sections, find_private_sections
+
+            text = cut_sections(text, find_private_sections(text), keep_lines=keep_lines)
         if self.mode == "off":
             return RedactionResult(text)
         return self._without_secrets(text, keep_lines)
@@ -77,9 +80,9 @@ class Redactor:
         # One more pass is the rule; the bound keeps a text made of nothing but such chains from costing its square.
         for _ in range(_MOST_PASSES):
             spans = find_secret_spans(text)
-            kinds.update(dict.fromkeys(span.kind for span in spans))
             if not spans:
                 break
+            kinds.update(dict.fromkeys(span.kind for span in spans))
             self._refuse(kinds)
             text = replace_secrets(text, spans, keep_lines=keep_lines)
         return RedactionResult(text, tuple(kinds))

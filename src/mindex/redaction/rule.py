@@ -10,6 +10,8 @@ Check = Callable[[re.Match[str]], bool]
 
 # A pattern with a check matches so many characters of a value; the rest of a secret is found when it is confirmed.
 LIMIT = 128
+# An unbroken token has at least so many characters.
+UNBROKEN = 15
 
 
 @cache
@@ -21,8 +23,11 @@ def _compiled(source: str, flags: int) -> re.Pattern[str]:
 class Rule:
     """The pattern is tried where one of `starts` occurs; without any, all over a text that has one of `hints`.
 
-    The group `v` is the secret, or the whole match where there is no such group; `check` decides in the end.
-    Rules in `any_case` have their `starts` in lower case. `wraps`: the secret may go on in the next line.
+    `source` follows `head`, which is asked first and once for all rules that have it: most words that begin like
+    `access` go on otherwise than `access key`. The group `v` is the secret, or the whole match where there is no such
+    group; `check` decides in the end.
+    Rules in `any_case` have their `starts` in lower case. `wraps`: the secret may go on in the next line. `unbroken`:
+    what the pattern matches has no blank, and at least `UNBROKEN` characters.
     """
 
     kind: str
@@ -32,20 +37,30 @@ class Rule:
     any_case: bool = False
     hints: tuple[str, ...] = ()
     wraps: bool = False
+    unbroken: bool = False
+    head: str = ""
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """Compiled when first used: all of them take 100 ms, and an ordinary text needs ten."""
-        return _compiled(self.source, re.IGNORECASE if self.any_case else 0)
+        return self.compiled(self.head + self.source)
+
+    def compiled(self, source: str) -> re.Pattern[str]:
+        return _compiled(source, re.IGNORECASE if self.any_case else 0)
 
 
 def token(kind: str, source: str, *starts: str, check: Check | None = None, hints: tuple[str, ...] = ()) -> Rule:
-    """A rule for tokens that a prefix names: these may be wrapped."""
-    return Rule(kind, source, starts, check, hints=hints, wraps=bool(starts))
+    """A rule for one long token: where a prefix names it, it may be wrapped."""
+    return Rule(kind, source, starts, check, hints=hints, wraps=bool(starts), unbroken=True)
 
 
 def any_case(
-    kind: str, source: str, starts: tuple[str, ...], check: Check | None = None, hints: tuple[str, ...] = ()
+    kind: str,
+    source: str,
+    starts: tuple[str, ...],
+    check: Check | None = None,
+    hints: tuple[str, ...] = (),
+    head: str = "",
 ) -> Rule:
     """A rule whose words are found in upper and lower case."""
-    return Rule(kind, source, starts, check, any_case=True, hints=hints)
+    return Rule(kind, source, starts, check, any_case=True, hints=hints, head=head)

@@ -1,13 +1,14 @@
 """Find the secrets in a text by the table of patterns and by the words around random tokens, and replace them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
-from mindex.redaction.rule import LIMIT, Rule
+from mindex.redaction.rule import LIMIT, UNBROKEN, Rule
 
 # What still belongs to a secret that was longer than its pattern looks.
 _REST = re.compile(r"[^\s\"'`<>|&,;)\]}]*+")
@@ -28,55 +29,89 @@ _Hit = tuple[int, int, int, str]  # start, end, rank, kind
 def find_secret_spans(text: str) -> list[SecretSpan]:
     """Return every secret, in order; overlapping ones are one, named by the rule that comes first in the table."""
     text = fold_look_alikes(text)
-    random = ((start, end, _RANDOM, kind) for start, end, kind in find_random_tokens(text, _kind_inside))
-    return _merge_overlaps(sorted([*_rule_hits(text), *random]))
+    runs = text.split()
+    hits = _rule_hits(text, runs)
+    if _may_have_token(runs):
+        hits += ((start, end, _RANDOM, kind) for start, end, kind in find_random_tokens(text, _kind_inside))
+    return _merge_overlaps(sorted(hits)) if hits else []
 
 
 def _kind_inside(text: str) -> str:
     """The kind of the first secret in a decoded text; ''. What is encoded twice is not looked for."""
-    hits = sorted(_rule_hits(text), key=lambda hit: hit[2])
+    hits = sorted(_rule_hits(text, text.split()), key=lambda hit: hit[2])
     return hits[0][3] if hits else ""
 
 
-def _rule_hits(text: str) -> list[_Hit]:
+def _rule_hits(text: str, runs: Sequence[str]) -> list[_Hit]:
     lowered = _lower(text)
-    places: dict[tuple[str, ...], list[int]] = {}  # rules that start with the same words share the search for them
+    # Rules that start with the same words share the search for them, and for what has to follow them.
+    places: dict[tuple[tuple[str, ...], str], list[int]] = {}
     hits: list[_Hit] = []
-    for rank in _possible_rules(lowered):
+    for rank in sorted(_possible_rules(lowered, runs)):
         rule = RULES[rank]
-        if rule.starts not in places:
-            places[rule.starts] = _occurrences(lowered if rule.any_case else text, rule.starts)
-        here = places[rule.starts]
-        if rule.hints and any(hint in text for hint in rule.hints):
-            here = sorted({*here, *(match.start() for match in rule.pattern.finditer(text))})
+        here = places.get((rule.starts, rule.head))
+        if here is None:
+            here = _occurrences(lowered if rule.any_case else text, rule.starts)
+            if here and rule.head:
+                begins = rule.compiled(rule.head).match
+                here = [place for place in here if begins(text, place)]
+            places[rule.starts, rule.head] = here
+        if rule.hints and (found := _found_by_hint(rule, text)):
+            here = sorted({*here, *found})
         if here:
             hits += ((start, end, rank, rule.kind) for start, end in _matches(rule, text, here))
     return hits
 
 
-_GRAM = 3
+def _found_by_hint(rule: Rule, text: str) -> list[int]:
+    if not any(map(text.__contains__, rule.hints)):
+        return []
+    return [match.start() for match in rule.pattern.finditer(text)]
 
 
-def _rules_by_gram() -> tuple[dict[str, set[int]], set[int]]:
-    """The rules by the first characters of their starts, and those that have none or shorter ones."""
-    by_gram: dict[str, set[int]] = {}
-    others = set()
-    for rank, rule in enumerate(RULES):
-        if rule.hints or any(len(start) < _GRAM for start in rule.starts):
-            others.add(rank)
-            continue
-        for start in rule.starts:
-            by_gram.setdefault(start[:_GRAM].lower(), set()).add(rank)
-    return by_gram, others
+def _may_have_token(runs: Iterable[str]) -> bool:
+    """Return whether any of the runs without blanks is as long as a token."""
+    return max(map(len, runs), default=0) >= UNBROKEN
 
 
-_BY_GRAM, _OTHERS = _rules_by_gram()
+def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
+    """The starts and hints of rules, in lower case, and the rules that have each of them.
+
+    Of several words (`docker login`) the longest: what is looked up has no blank.
+    """
+    table: dict[str, set[int]] = {}
+    for rank in ranks:
+        for words in (*RULES[rank].starts, *RULES[rank].hints):
+            table.setdefault(max(words.lower().split(), key=len), set()).add(rank)
+    return tuple(table.items())
 
 
-def _possible_rules(lowered: str) -> list[int]:
-    """Return the rules whose starts may be in a text, in order: of 240 an ordinary paragraph needs 30."""
-    grams = {lowered[at : at + _GRAM] for at in range(len(lowered) - _GRAM + 1)}
-    return sorted(_OTHERS.union(*(_BY_GRAM[gram] for gram in _BY_GRAM.keys() & grams)))
+_ALL = _by_word(range(len(RULES)))
+_WITHOUT_TOKENS = _by_word(rank for rank, rule in enumerate(RULES) if not rule.unbroken)
+_UNCASED = tuple((word, ranks) for word, ranks in _WITHOUT_TOKENS if not word.islower())
+_NONE: frozenset[int] = frozenset()
+_MAY_WRAP = ("\n", "\\", "<br")  # the ends of lines within a token begin with one of these
+
+
+def _possible_rules(lowered: str, runs: Sequence[str]) -> frozenset[int]:
+    """Return the rules whose starts or hints may be in a text: of 240 a paragraph has 15, a sentence one."""
+    if any(map(lowered.__contains__, _MAY_WRAP)):
+        return _ranks(_ALL, lowered)
+    if not _may_have_token(runs):
+        return _NONE.union(*map(_rules_of_run, runs))
+    long_runs = _lower(" ".join([run for run in runs if len(run) >= UNBROKEN]))
+    return _ranks(_ALL, long_runs).union(*[_rules_of_run(run) for run in runs if len(run) < UNBROKEN])
+
+
+def _ranks(words: Iterable[tuple[str, set[int]]], lowered: str) -> frozenset[int]:
+    return _NONE.union(*[ranks for word, ranks in words if word in lowered])
+
+
+@lru_cache(maxsize=32768)  # most words of a sentence were met before: this takes a quarter of reading all of it
+def _rules_of_run(run: str) -> frozenset[int]:
+    """The rules of which a run without blanks has a start or a hint. A run as long as a token does not come here."""
+    lowered = _lower(run)
+    return _ranks(_WITHOUT_TOKENS if lowered.islower() else _UNCASED, lowered)
 
 
 def _lower(text: str) -> str:

@@ -32,7 +32,8 @@ class Boosts:
 def boosts_for(signals: RankingSignals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:
     """The named factors that apply to a candidate."""
     if signals.kind != "chunk":
-        yield "standing", 1 + boosts.memory * (2 * usage_score(signals, now, boosts.decay) - 1)
+        if boosts.memory:
+            yield "standing", 1 + boosts.memory * (2 * usage_score(signals, now, boosts.decay) - 1)
         return
     if domain is not None and signals.domain.casefold() == domain.casefold():
         yield "domain", boosts.domain

@@ -1,10 +1,11 @@
 """What is known about the candidates of one search: their fused scores, relevances, and the order between kinds."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import inf
 
 from mindex.search.fuse import Candidates, Fused, in_one_order
-from mindex.search.relevance import Evidence, answer_odds, relevance
+from mindex.search.relevance import Evidence, answer_odds, relevance, relevance_by_words
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 
 # A record that fulfils operators, quotes and fields is what the query asks for.
@@ -41,8 +42,14 @@ class CandidateScores:
         fluency = candidates.model_fluency
         # A hit that was found both ways is listed as the vector search knows it.
         hits = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
+        self.groups |= {id_: kind_group(hit.kind) for id_, hit in hits.items()}
+        if not candidates.cosines and not self._compares_kinds:  # the words alone decide, and no order between kinds
+            for id_ in hits:
+                known = _STRICTLY_FOUND if candidates.strict else relevance_by_words(shares.get(id_, 0.0))
+                self.relevances[id_] = max(self.relevances.get(id_, 0.0), certainty * known)
+            return
         for hit in hits.values():
-            group = self.groups[hit.id] = kind_group(hit.kind)
+            group = self.groups[hit.id]
             evidence = Evidence(
                 group,
                 candidates.cosines.get(hit.id, furthest.get(group, 0.0)) if candidates.cosines else None,
@@ -53,10 +60,16 @@ class CandidateScores:
                 candidates.one_word,
                 candidates.fluency.get(hit.id, fluency),
             )
-            known = _STRICTLY_FOUND if candidates.strict else relevance(evidence)
+            known, odds = relevance(evidence), answer_odds(evidence) if self._compares_kinds else 0.0
+            if candidates.cosines and hit.id in candidates.unembedded:
+                # What its vector will say is not known: half of the judgement is by words alone.
+                by_words = replace(evidence, cosine=None)
+                known, odds = (known + relevance(by_words)) / 2, (odds + answer_odds(by_words)) / 2
+            if candidates.strict:
+                known = _STRICTLY_FOUND
             self.relevances[hit.id] = max(self.relevances.get(hit.id, 0.0), certainty * known)
             if self._compares_kinds:
-                self._odds[hit.id] = max(self._odds.get(hit.id, -inf), answer_odds(evidence))
+                self._odds[hit.id] = max(self._odds.get(hit.id, -inf), odds)
 
     def settle(self) -> None:
         """Make the totals anew, after a stage that changed what was fused or known."""

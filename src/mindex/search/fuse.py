@@ -48,7 +48,8 @@ class Candidates:
     `cosines` are on the scale of the default model, whatever the model; `cosine_zscores` say how far each stands above
     the cosines of unrelated texts, in deviations. `matched_shares` are the shares of the query's idf weight that the
     first keyword hits hold, `surprises` how unlikely that is by chance, in nats. `fluency` is how fluently the model
-    reads each vector hit (0…1), `words` the number of words of the query that tell something.
+    reads each vector hit (0…1), `words` the number of words of the query that tell something. `unembedded` are keyword
+    hits that have no vector yet: their words alone say how good they are.
     """
 
     keyword: Sequence[ScoredRecord] = ()
@@ -60,6 +61,7 @@ class Candidates:
     matched_shares: Mapping[str, float] = field(default_factory=dict)
     surprises: Mapping[str, float] = field(default_factory=dict)
     fluency: Mapping[str, float] = field(default_factory=dict)
+    unembedded: frozenset[str] = frozenset()
     words: int = 0
     one_word: bool = False  # whether the query is a single word, as an identifier is
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
@@ -161,7 +163,10 @@ def _blend_texts(candidates: Candidates, weight: float) -> Fused:
     vector_trust = 0.25 + 0.75 * candidates.model_fluency
     share = _share(candidates, weight)
     best = max((hit.score for hit in candidates.keyword), default=1.0)
-    keyword = {hit.id: (1 - share) * keyword_trust * hit.score / best for hit in candidates.keyword}
+    keyword = {
+        hit.id: (1.0 if hit.id in candidates.unembedded else 1 - share) * keyword_trust * hit.score / best
+        for hit in candidates.keyword
+    }
     vector = {id_: share * vector_trust * zscore / _BEST_ZSCORE for id_, zscore in candidates.cosine_zscores.items()}
     return _merged(keyword, vector)
 
@@ -177,7 +182,7 @@ def _blend_entries(candidates: Candidates, weight: float) -> Fused:
 
     return {
         id_: Contribution(
-            keyword=2 * (1 - weight) * by_words(id_),
+            keyword=2 * (1.0 if id_ in candidates.unembedded else 1 - weight) * by_words(id_),
             vector=2 * weight * candidates.cosine_zscores.get(id_, 0.0) / _BEST_ZSCORE,
             length=_ENTRY_PER_LOG_LENGTH * log(lengths.get(id_, 0) or _USUAL_ENTRY),
         )
@@ -212,7 +217,7 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
     keyword, vector = _shares_of_best(candidates.keyword), _shares_of_best(candidates.vector)
     fused = {}
     for id_ in dict.fromkeys((*keyword, *vector)):
-        known = candidates.signals.get(id_, RankingSignals(id_, "memory"))
+        known = candidates.signals.get(id_) or RankingSignals(id_, "memory")
         beside = (
             shares.importance * importance(known, candidates.now, candidates.decay)
             + shares.recency * recency(known, candidates.now)

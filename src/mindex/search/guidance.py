@@ -45,6 +45,11 @@ def no_vectors_note(guidance: Guidance) -> str:
     return f"nothing in scope has a vector yet: answered by keyword; {guidance.vectors}"
 
 
+def unembedded_note(count: int, guidance: Guidance) -> str:
+    hits = "1 hit has" if count == 1 else f"{count} hits have"
+    return f"{hits} no vector yet: judged by words alone; {guidance.vectors}"
+
+
 def unfinished_note(store: Store, guidance: Guidance) -> str:
     """Says which folders were never indexed to their end; '' when all were."""
     names = [collection.name for collection in store.files.collections() if collection.indexed_at is None]
@@ -56,10 +61,18 @@ def unfinished_note(store: Store, guidance: Guidance) -> str:
 def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
     """Says that nothing can be found, whatever the words; '' when something could."""
     if not store.retrieval.term_statistics(()).records:
-        return unfinished_note(store, guidance) or f"the memory is empty; {guidance.fill}"
+        return (
+            _limits_note(store, filters.agent)
+            or unfinished_note(store, guidance)
+            or f"the memory is empty; {guidance.fill}"
+        )
     if store.retrieval.list(replace(filters, without=None), limit=1).total:
         return ""
     everything = Filters(agent=filters.agent, without=filters.without)
+    if filters in (everything, replace(everything, kinds=("memory",))) and (
+        limits := _limits_note(store, filters.agent)
+    ):
+        return limits
     if filters == everything:
         return f"agent {filters.agent} was told nothing yet, and no folder is indexed; {guidance.fill}"
     if filters == replace(everything, kinds=("memory",)):
@@ -75,3 +88,12 @@ def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
     named = [f"{name} {' or '.join(values)}" for name, values in filtered.items() if values]
     named += [f"tag {' and '.join(filters.all_tags)}"] if filters.all_tags else []
     return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
+
+
+def _limits_note(store: Store, agent: str) -> str:
+    """Says what a login sees that was not granted the agent; '' where it was, or sees everything."""
+    granted = store.maintenance.status().granted if "maintenance" in store.capabilities else None
+    if granted is None or any((one.scope, one.name) == ("agent", agent) for one in granted):
+        return ""
+    seen = ", ".join(map(str, granted))[:_MOST_NAMED] or "nothing"
+    return f"nothing of agent {agent} is visible: this login was granted {seen}"

@@ -11,8 +11,11 @@ _DEFAULT_IMPORTANCE = 5
 def importance(signals: RankingSignals, now: int = 0, decay: float = 0.0) -> float:
     """A tenth of the importance; less for each year of age where the settings let it decay."""
     share = (_DEFAULT_IMPORTANCE if signals.importance is None else signals.importance) / 10
+    if not decay:
+        return share
     years = max(0, now - signals.created_at) / DAY_MS / 365
-    return share * (1 - decay) ** years if decay else share
+    left: float = (1 - decay) ** years
+    return share * left
 
 
 def recency(signals: RankingSignals, now: int) -> float:
@@ -23,7 +26,7 @@ def recency(signals: RankingSignals, now: int) -> float:
 
 def frequency(signals: RankingSignals) -> float:
     """0 for no access, .5 for nine, 1 from ninety-nine on."""
-    return min(1.0, log10(signals.access_count + 1) / 2)
+    return min(1.0, log10(signals.access_count + 1) / 2) if signals.access_count else 0.0
 
 
 def usage_score(signals: RankingSignals, now: int, decay: float = 0.0) -> float:

@@ -59,7 +59,7 @@ def keyword_candidates(
             parsed.node,
             tokens=() if parsed.strict else _sought(parsed),
             described=_LOOKED_AT,
-            bonus=any_of(parsed.pairs) if refines else None,
+            bonus=any_of(parsed.pairs) if refines and refining.pairs else None,
             bonus_weight=refining.pairs,
             past=tuple(past.values()),
         ),

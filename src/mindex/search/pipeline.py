@@ -5,7 +5,7 @@ Each stage is a small module. A stage that cannot run leaves the one before it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
-from mindex.search.boost import Boosts, boosts_for
+from mindex.search.boost import boosts_for
 from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import (
     COMPARES_KINDS,
@@ -23,17 +23,16 @@ from mindex.search.fuse import (
     Candidates,
     Contribution,
     ListWeights,
-    SignalWeights,
     fuse,
     fusion_named,
 )
 from mindex.search.guidance import Guidance
-from mindex.search.keyword_scoring import KeywordWeights
+from mindex.search.page_candidates import RERANKED, PageCandidates, RankingSettings
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
 from mindex.search.relevance import read_again
 from mindex.search.retrieval import Retrieved, Retriever
 from mindex.search.substring_tier import nothing_relevant_note, substring_answer
-from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
+from mindex.search.turn_neighbours import lift_neighbours
 from mindex.search.weak_hits import MOST_WEAK, NO_CONFIDENT_MATCH, weak_floor
 from mindex.store.base import RankingContext, RankingSignals, Store
 from mindex.values import dataclass
@@ -46,29 +45,7 @@ if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
 MAX_LIMIT = 50
 # Hits of a language model's variants are a little less certain.
 _SURE_OF_VARIANTS = 0.9
-# Boosts move a hit by some places: so many records more than the page needs are read with the ranking signals.
-_SPARE = 10
-# So many are read by a reranker, whatever the page: the order must not depend on its size.
-RERANKED = 40
 _PARTS = tuple(part.name for part in fields(Contribution))
-
-
-@dataclass(frozen=True, slots=True)
-class RankingSettings:
-    """The settings of a search; their defaults are in mindex.config."""
-
-    fusion: str
-    weights: Mapping[str, float]  # by fusion
-    candidates: int
-    floor: float
-    low_floor: float
-    weak: bool
-    boosts: Boosts
-    refining: KeywordWeights
-    neighbours: float
-    rerank: float | None  # None: what the reranker itself weighs
-    expansion: float
-    signals: SignalWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +81,7 @@ class SearchPipeline:
         self._store = store
         self._ranking = ranking
         self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining, guidance, space)
+        self._page = PageCandidates(store, ranking)
         self._reranking = reranking
         self._expander = expander
 
@@ -125,7 +103,7 @@ class SearchPipeline:
         floor = self._ranking.floor if query.floor is None else query.floor
         low_floor = weak_floor(query, floor, self._ranking.low_floor, shown=self._ranking.weak)
         lifted = scores.turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
-        context = self._context(query, scores, low_floor, domain, lifted, retrieved.past)
+        context = self._page.read(query, scores, low_floor, domain, lifted, retrieved.past)
         records = {**context.records, **retrieved.past}
         if context.adjacent_turns:
             lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
@@ -230,76 +208,6 @@ class SearchPipeline:
 
     # ── boost ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _context(
-        self,
-        query: Query,
-        scores: CandidateScores,
-        floor: float,
-        domain: str | None,
-        lifted: Collection[str],
-        past: Mapping[str, Record],
-    ) -> RankingContext:
-        """What the store knows of the candidates that boosts and neighbours could bring onto the page, in one call."""
-        totals, relevances = scores.totals, scores.relevances
-        lifting = lifting_turns(scores.fused, lifted)
-        liftable = self._liftable(query, scores, lifting, lifted)
-        best = totals | liftable
-        sure = sorted((totals[id_] for id_ in totals if relevances[id_] >= floor), reverse=True)
-        enough = self._least_total(query, sure, domain)
-        ids = [id_ for id_ in totals if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
-        ids = scores.ordered(id_ for id_ in ids if id_ not in past)
-        # Read with the first are entries that their standing may lift among them, and turns that their neighbours may.
-        raised = 1 + self._boosts(query).memory
-        ids.sort(key=lambda id_: -totals[id_] * (1.0 if scores.groups[id_] == "file" else raised))
-        first = ids[: self._needed(query) + _SPARE]
-        turns = sorted((id_ for id_ in ids if id_ in liftable), key=lambda id_: -scores.fused[id_].total)[:_SPARE]
-        ids = list(dict.fromkeys((*first, *turns, *ids)))
-        if not sure and relevances:  # if nothing is shown in the end, a note names the nearest
-            nearest = scores.most_relevant()
-            ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
-        if not ids:
-            return RankingContext({})
-        if scores.signals.keys() >= set(ids):  # the fusion needed them; it lifts no neighbours
-            records = self._store.retrieval.records(ids[: len(first)])
-            return RankingContext(scores.signals, (), {record.id: record for record in records})
-        return self._store.retrieval.ranking_context(
-            ids, whole=len(first) + len(turns), filters=query.filters, adjacent_to=lifting
-        )
-
-    def _liftable(
-        self, query: Query, scores: CandidateScores, lifting: Sequence[str], lifted: Collection[str]
-    ) -> dict[str, float]:
-        """The highest score that each turn could get, if those beside it lift it among the first of the turns."""
-        if not lifting:
-            return {}
-        fused = {id_: scores.fused[id_].total for id_ in lifted}
-        most_lift = 2 * self._ranking.neighbours * max(fused[id_] for id_ in lifting)
-        least = sorted(fused.values(), reverse=True)[: self._needed(query)][-1]
-        highest = max(scores.totals[id_] for id_ in lifted)
-        return {id_: highest for id_, total in fused.items() if total + most_lift >= least}
-
-    def _needed(self, query: Query) -> int:
-        """How many of the best hits the page needs, and the decision whether any is confident: for any limit alike."""
-        needed = max(query.offset + query.limit, MOST_WEAK)
-        return max(needed, RERANKED) if query.rerank and self._ranking.rerank != 0 else needed
-
-    def _boosts(self, query: Query) -> Boosts:
-        boosts = self._ranking.boosts
-        # The signals fusion has importance and recency in its score already.
-        return replace(boosts, memory=0.0) if query.fusion in NEEDS_SIGNALS else boosts
-
-    def _least_total(self, query: Query, totals: Sequence[float], domain: str | None) -> float:
-        """The score before boosts below which no boost lifts a hit onto the page; `totals` are sorted, best first."""
-        needed = self._needed(query)
-        if len(totals) <= needed:
-            return 0.0
-        least, most = self._boosts(query).range(
-            domain=domain is not None,
-            files=not query.filters.kinds or "chunk" in query.filters.kinds,
-            entries=query.filters.kinds != ("chunk",),
-        )
-        return totals[needed - 1] * least / most
-
     def _ranked(
         self,
         query: Query,
@@ -311,9 +219,9 @@ class SearchPipeline:
     ) -> list[_Ranked]:
         """The kept hits in order after boosts, as many as the page needs."""
         fused, totals = scores.fused, scores.totals
-        enough = self._least_total(query, [totals[id_] for id_ in kept], domain)
+        enough = self._page.least_total(query, [totals[id_] for id_ in kept], domain)
         kept = [id_ for id_ in kept if totals[id_] >= enough]
-        boosts = self._boosts(query)
+        boosts = self._page.boosts(query)
         signals = dict(context.signals) | {
             id_: RankingSignals(id_, past[id_].kind, importance=past[id_].importance, created_at=past[id_].created_at)
             for id_ in kept
@@ -326,10 +234,10 @@ class SearchPipeline:
             if id_ in signals  # else it has gone since it was retrieved
         }
         boosted = {id_: totals[id_] * prod(factor for _, factor in own) for id_, own in factors.items()}
-        best = sorted(boosted, key=lambda id_: (-boosted[id_], -scores.relevances[id_], id_))[: self._needed(query)]
+        best = sorted(boosted, key=lambda id_: (-boosted[id_], -scores.relevances[id_], id_))
         return [
             _Ranked(id_, boosted[id_], _stages(fused[id_], totals[id_], factors[id_]), scores.relevances[id_])
-            for id_ in best
+            for id_ in best[: self._page.needed(query)]
         ]
 
     # ── answer ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -343,8 +251,8 @@ class SearchPipeline:
         floor: float,
     ) -> tuple[Hit, ...]:
         records = self._records([hit.id for hit in shown], known)
-        keyword = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.keyword, start=1)}
-        vector = {hit.id: (rank, hit.score) for rank, hit in enumerate(candidates.vector, start=1)}
+        found = [enumerate(hits, start=1) for hits in (candidates.keyword, candidates.vector)]
+        keyword, vector = ({hit.id: (rank, hit.score) for rank, hit in ranks if hit.id in records} for ranks in found)
         hits = []
         for hit in shown:
             if hit.id not in records:

@@ -7,6 +7,7 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, QueryWord, analyze, analyze_query, fold
 from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
@@ -66,6 +67,7 @@ class _Invalid(Exception):
     """Not a valid strict query."""
 
 
+@lru_cache(maxsize=16)  # one search parses its query three times
 def parse(text: str) -> ParsedQuery:
     """Strictly if it uses the language and is valid; as plain words otherwise."""
     text = (

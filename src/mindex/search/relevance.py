@@ -122,7 +122,7 @@ def shares(
     tokens: tuple[str, ...], matched_tokens: Mapping[str, Set[str]], statistics: TermStatistics
 ) -> dict[str, float]:
     """The share of the query's idf weight that each record holds. Unknown words weigh most, and count as missing."""
-    weights = {token: _idf(statistics.frequency.get(token, 0), statistics.records) for token in tokens}
+    weights = {token: idf(statistics.frequency.get(token, 0), statistics.records) for token in tokens}
     total = sum(weights.values()) or 1.0
     return {
         id_: sum(weight for token, weight in weights.items() if token in matched) / total
@@ -130,13 +130,14 @@ def shares(
     }
 
 
-def _idf(frequency: int, records: int) -> float:
+def idf(frequency: int, records: int) -> float:
+    """The weight of a word that so many of all records hold."""
     return log(1 + (max(0, records - frequency) + 0.5) / (frequency + 0.5))
 
 
 def relevance(evidence: Evidence) -> float:
     """The probability, 0…1, that the query is answered here; comparable between queries, unlike a score."""
-    by_words = _logistic(_SHARE_CONSTANT + _PER_SHARE * evidence.share) if evidence.share else 0.0
+    by_words = relevance_by_words(evidence.share)
     if evidence.cosine is None or evidence.looked_up:
         return by_words
     both = _RELEVANT[evidence.group].log_odds(evidence.cosine, evidence.surprise, evidence.words)
@@ -144,6 +145,11 @@ def relevance(evidence: Evidence) -> float:
         both += _PER_LOG_PAGES * log(min(max(evidence.pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
     least = _HOLDS_ALL if evidence.share > 0.99 else 0.0
     return max(least, evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words)
+
+
+def relevance_by_words(share: float) -> float:
+    """The relevance of a hit that holds so much of the query, where its words alone tell."""
+    return _logistic(_SHARE_CONSTANT + _PER_SHARE * share) if share else 0.0
 
 
 def read_again(relevance: float, answers: float) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mindex.errors import SpaceChangedError
 from mindex.model import Filters, Model, Query, Record, VectorArray
 from mindex.search.fuse import Candidates, standardised
-from mindex.search.guidance import Guidance, no_vectors_note, vacancy_note
+from mindex.search.guidance import Guidance, no_vectors_note, unembedded_note, vacancy_note
 from mindex.search.keyword_scoring import KeywordCandidates, KeywordWeights, keyword_candidates
 from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.store.base import NearestRecords, ScoredRecord, Store
@@ -105,11 +105,27 @@ class Retriever:
             words = self._keyword_candidates(query, parsed, past)
         candidates = self._candidates(query, parsed, words, nearest)
         notes = [note] if note else []
+        if unembedded := self._unembedded(words, nearest, past):
+            candidates = replace(candidates, unembedded=unembedded)
+            notes.append(unembedded_note(len(unembedded), self._guidance))
         if query.filters.as_of is not None:
             notes.append("files answer as they are now; what was told, as it stood then")
             if len(past) >= _MOST_EMBEDDED:
                 notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
         return Retrieved(parsed, candidates, tuple(notes), past)
+
+    def _unembedded(
+        self, words: KeywordCandidates, nearest: NearestRecords | None, past: Mapping[str, Record]
+    ) -> frozenset[str]:
+        """The keyword hits that were looked at and have no vector yet, where others have one."""
+        if nearest is None or self._embedder is None:
+            return frozenset()
+        near = {hit.id for hit in nearest.hits}
+        ids = [id_ for id_ in words.matched_shares if id_ not in near and id_ not in past]
+        if not ids:
+            return frozenset()
+        pending = self._store.vectors.pending_records(self._embedder.embedder.model, len(ids), ids=ids)
+        return frozenset(record.id for record in pending)
 
     def _keyword_candidates(self, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> KeywordCandidates:
         words = keyword_candidates(self._store, query, parsed, past, self._limit, self._refining)

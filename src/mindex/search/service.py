@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
 from mindex.access_log import AccessLog
+from mindex.analyzer import analyze
 from mindex.clock import now_ms
 from mindex.config import Settings
 from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
@@ -20,11 +22,14 @@ from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS, VECTORS_DECIDE, SignalWeights
 from mindex.search.guidance import Guidance, expired_note, unfinished_note
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.pipeline import MAX_LIMIT, RankingSettings, SearchPipeline
+from mindex.search.page_candidates import RankingSettings
+from mindex.search.pipeline import MAX_LIMIT, SearchPipeline
 from mindex.search.query import parse, parse_plain
+from mindex.search.relevance import idf, shares, surprises
 from mindex.search.retrieval import LOOSELY_FOUND
 from mindex.search.weak_hits import NO_CONFIDENT_MATCH
 from mindex.store.base import Store
+from mindex.store.damage_notes import damage_notes
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
@@ -53,6 +58,7 @@ class SearchOptions(Scope, total=False):
     rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
     expand: bool  # a language model adds variants of the query
     inside_words: bool  # the last tier takes any word of the query, in the middle of other words, too
+    logged: bool  # False: not an access, since nobody asked for it as it is (a query that is still being typed)
     vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
     keyword_weight: float | None  # None: the setting of the fusion
 
@@ -96,6 +102,7 @@ class SearchService:
         self._guidance = guidance
         self._settle = settle
         self._hybrid: _ActivePipeline | None = None
+        self.tiers: Counter[str] = Counter()  # searches by the tier that answered
         self._all_indexed = False  # once every folder was, a search does not ask again
 
     def search(
@@ -113,6 +120,7 @@ class SearchService:
         rerank: bool | None = None,
         expand: bool = False,
         inside_words: bool = False,
+        logged: bool = True,
         vector_weight: float | None = None,
         keyword_weight: float | None = None,
         **scope: Unpack[Scope],
@@ -148,9 +156,13 @@ class SearchService:
         answer = self._with_guidance(asked, answer, domain)
         if answer.tier != "substring":
             answer = replace(answer, terms=parse(answer.corrected_query or query).terms)
-        self._access_log.log_search(query, answer)
+        if logged:
+            self._access_log.log_search(query, answer)
+        self.tiers[answer.tier] += 1
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
+        if damage := damage_notes(self._store):
+            answer = replace(answer, notes=(*answer.notes, *damage))
         return self._with_surroundings(answer, around, filters.as_of)
 
     def count(self, query: str, **scope: Unpack[Scope]) -> int:
@@ -162,6 +174,36 @@ class SearchService:
             if node is not None and (total := self._store.retrieval.list(matching, limit=1).total):
                 return total
         return 0
+
+    def rare_words(self, query: str, share: float) -> str:
+        """The words of a query without the most common ones, as long as these weigh less than a share of it.
+
+        No record without one of them holds that share of the query, and searching for common words takes longest.
+        Words that no record holds weigh, and are left out, too; '' when no other ones are left.
+        """
+        sought = parse(query).terms.tokens
+        tokens = {word: sought.intersection(analyze(word).words) for word in query.split()}
+        counts = self._store.retrieval.term_statistics(tuple(sought))
+        weights = {token: idf(count, counts.records) for token, count in counts.frequency.items()}
+        weighed = {word: sum(weights.get(token, 0.0) for token in found) for word, found in tokens.items()}
+        left, kept = share * sum(weighed.values()), set(weighed)
+        for word, weight in sorted(weighed.items(), key=lambda one: one[1]):
+            left -= weight
+            if left <= 0:
+                break
+            kept.discard(word)
+        known = {token for token, count in counts.frequency.items() if count}
+        return " ".join(word for word, found in tokens.items() if word in kept and not known.isdisjoint(found))
+
+    def word_matches(self, query: str, records: Sequence[Record]) -> dict[str, tuple[float, float]]:
+        """The share of a query that each record holds, and how unlikely that is by chance, in nats; by id."""
+        tokens = tuple(parse(query).terms.tokens)
+        words = {record.id: analyze(f"{record.title} {record.text}").words for record in records}
+        matched = {id_: frozenset(tokens).intersection(found) for id_, found in words.items()}
+        counts = self._store.retrieval.term_statistics(tokens)
+        lengths = {id_: len(found) for id_, found in words.items()}
+        held, by_chance = shares(tokens, matched, counts), surprises(tokens, matched, lengths, counts)
+        return {id_: (held[id_], by_chance[id_]) for id_ in words}
 
     def close(self) -> None:
         if self._hybrid is not None and self._hybrid.embedder is not None:
@@ -226,7 +268,9 @@ class SearchService:
     def _count_expired(self, query: Query, domain: str | None) -> int:
         """How many hits the query would have among expired entries."""
         now, filters = now_ms(), query.filters
-        if filters.include_expired or filters.as_of is not None or not self._store.entries.expired(now):
+        if filters.include_expired or filters.as_of is not None or "entries" not in self._store.capabilities:
+            return 0
+        if not self._store.entries.expired(now):
             return 0
         everything = replace(filters, include_expired=True)
         again = replace(query, filters=everything, limit=MAX_LIMIT, weak=False, rerank=False, expand=False)
@@ -247,7 +291,8 @@ class SearchService:
             others = tuple(
                 turn for turn in turns if turn.id not in shown and (as_of is None or turn.created_at <= as_of)
             )
-            hits.append(replace(hit, record=current_anchor(hit.record), around=others))
+            record = current_anchor(hit.record)
+            hits.append(hit if record is hit.record and not others else replace(hit, record=record, around=others))
         cut = (f"around cut to {_MOST_AROUND}",) if around > _MOST_AROUND else ()
         return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
 

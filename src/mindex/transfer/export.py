@@ -13,7 +13,9 @@ from mindex.atomic_write import replaced_file
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.model import Collection, Progress, Report
 from mindex.model.transfer import ExportReport, Format
+from mindex.private_files import make_private_folder, open_private
 from mindex.store.base import Store
+from mindex.store.damage_notes import damage_notes
 from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.transfer import jsonl_export, markdown_export
 from mindex.transfer.imported_collections import ImportedCollection, imported_collections
@@ -41,13 +43,19 @@ def export(
     # Chunks belong to every agent: they are no part of what one agent takes along.
     taken = imported if agent == "*" and format_ == "jsonl" else ()
     with store.entries.export_snapshot(agent, vectors=vectors) as snapshot:
-        reported = _with_progress(snapshot, report)
+        counted = _CountedRows(snapshot, report)
+        reported = replace(snapshot, rows=iter(counted))
         try:
             if isinstance(target, Path) and format_ == "markdown":
                 made = _export_markdown(reported, target, collections)
             else:
                 made = _export_jsonl(reported, target, collections, taken)
-            return replace(made, notes=(*made.notes, *_left_behind(imported if not taken else ())))
+            left_behind = _left_behind(imported if not taken else ())
+            # Markdown has live records only, jsonl all that were read.
+            records = counted.read if format_ == "jsonl" else made.records
+            damaged = len(store.maintenance.damaged()) if "maintenance" in store.capabilities else 0
+            notes = (*made.notes, *left_behind, *damage_notes(store))
+            return replace(made, records=records, left_out=counted.read - records, damaged=damaged, notes=notes)
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise
         except OSError as error:
@@ -56,14 +64,21 @@ def export(
             ) from error
 
 
-def _with_progress(snapshot: ExportSnapshot, report: Report | None) -> ExportSnapshot:
-    def rows() -> Iterator[ExportRow]:
-        for done, row in enumerate(snapshot.rows, start=1):
-            yield row
-            if report is not None and (done % _REPORT_EVERY == 0 or done == snapshot.total):
-                report(Progress("export", done, snapshot.total))
+class _CountedRows:
+    """The rows of a snapshot, and how many of them there were: damaged ones are left out."""
 
-    return ExportSnapshot(snapshot.last_numbers, snapshot.total, rows())
+    def __init__(self, snapshot: ExportSnapshot, report: Report | None) -> None:
+        self._snapshot = snapshot
+        self._report = report
+        self.read = 0
+
+    def __iter__(self) -> Iterator[ExportRow]:
+        total = self._snapshot.total
+        for row in self._snapshot.rows:
+            self.read += 1
+            yield row
+            if self._report is not None and (self.read % _REPORT_EVERY == 0 or self.read == total):
+                self._report(Progress("export", self.read, total))
 
 
 def _left_behind(imported: Sequence[ImportedCollection]) -> tuple[str, ...]:
@@ -128,13 +143,14 @@ def _export_markdown(snapshot: ExportSnapshot, target: Path, collections: tuple[
     target = target.resolve()
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file", "name a folder for --format markdown")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(target.parent)
     folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part"))
     try:
         counts = _write_sections(snapshot, folder)
         left_out = snapshot.total - counts.total()
         overview = markdown_export.overview(counts, left_out, collections)
-        (folder / markdown_export.OVERVIEW).write_bytes(overview.encode())
+        with open_private(folder / markdown_export.OVERVIEW) as file:
+            file.write(overview.encode())
         _move_files(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -150,8 +166,8 @@ def _write_sections(snapshot: ExportSnapshot, folder: Path) -> Counter[str]:
 
     def flush() -> None:
         for path, texts in buffers.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            with (folder / path).open("ab") as file:
+            make_private_folder((folder / path).parent)
+            with open_private(folder / path) as file:
                 file.write("".join(texts).encode())
         buffers.clear()
 
@@ -178,7 +194,7 @@ def _move_files(folder: Path, target: Path) -> None:
         if (target / path).exists():
             _refuse_foreign_file(target / path, "choose another folder, or move it away")
     for path in new:
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder((target / path).parent)
         (folder / path).replace(target / path)
     for old in target.rglob("*.md"):
         if old.relative_to(target) not in new and _is_export(old):

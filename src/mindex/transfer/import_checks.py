@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from math import isfinite
 
@@ -11,6 +12,7 @@ from mindex.memories.field_specs import FIELDS, validate_fields
 from mindex.memories.skill_schedule import validate_trigger
 from mindex.model import KINDS, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.import_redaction import free_texts
 from mindex.transfer.jsonl_rows import InvalidRow
@@ -42,6 +44,15 @@ def check_row(row: ExportRow) -> None:
     if not all(isfinite(link.weight) for link in row.links):
         raise InvalidRow("a link has a weight that is no number")
     _check_texts(row)
+    if not _is_plain_name(record.agent):
+        raise InvalidRow("the name of its agent holds a secret or characters that cannot be shown")
+    if record.kind != "chunk":
+        validation.validate_record(record)
+
+
+@lru_cache(maxsize=256)
+def _is_plain_name(name: str) -> bool:
+    return name.isprintable() and Redactor().redact_text(name) == name
 
 
 def _check_kind(record: Record) -> None:

@@ -1,16 +1,19 @@
-"""Export and import as a service."""
+"""Export, import and copy as a service."""
 
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO
 
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError, NotFoundError
 from mindex.model import Report
-from mindex.model.transfer import ExportReport, Format, ImportReport
+from mindex.model.transfer import CopyReport, ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
+from mindex.store.open import open_store
 from mindex.transfer.export import export
 from mindex.transfer.format_detection import detect_importer, load_importer
 from mindex.transfer.import_agents import AgentMapping
@@ -18,7 +21,7 @@ from mindex.transfer.import_rows import import_rows
 
 
 class Transfer:
-    """Reached as `memory.transfer`. Entries leave and come in; indexed files are indexed where they are."""
+    """Reached as `memory.transfer`. Entries leave and come in; a copy takes indexed files along."""
 
     def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue, default_agent: str) -> None:
         self._store = store
@@ -38,6 +41,18 @@ class Transfer:
         """Write the entries of one agent or of all, as JSONL (nothing is lost) or as a folder of markdown."""
         place = Path(target).expanduser() if isinstance(target, str) else target
         return export(self._store, place, format, agent=agent, vectors=vectors, report=report)
+
+    def copy(self, target: str, *, dry_run: bool = False, report: Report | None = None) -> CopyReport:
+        """Copy everything of this memory, files and vectors too, to another database: a file or a URL.
+
+        What is there already is not copied again, so a copy that was interrupted goes on. Raises ConflictError when the
+        target has something of its own.
+        """
+        from mindex.transfer.copy_store import copy_store  # only a copy needs it
+
+        name = self._store.maintenance.status().location if "maintenance" in self._store.capabilities else "the source"
+        with _target(target, creates=not dry_run) as store:
+            return copy_store(self._store, store, names=(name, target), dry_run=dry_run, report=report)
 
     def import_(
         self,
@@ -76,3 +91,15 @@ class Transfer:
             else:
                 self._queue.backfill(report=report)  # a model that fails is no error
         return imported
+
+
+@contextmanager
+def _target(database: str, *, creates: bool) -> Iterator[Store]:
+    """The store that a copy goes to; an empty one in its place where it is not there and is not to be made."""
+    with ExitStack() as stack:
+        try:
+            store = open_store(database, creates=creates)
+        except NotFoundError:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            store = open_store(Path(folder) / "memory.db")
+        yield stack.enter_context(closing(store))

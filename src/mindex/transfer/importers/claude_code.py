@@ -24,7 +24,8 @@ _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 # What the program puts around and between the user's words.
 _WRAPPED = re.compile(
-    r"<((?:command|local-command|bash)-[a-z]+|system-reminder|task-notification|ide_[a-z_]+)>.*?</\1>", re.DOTALL
+    r"<((?:command|local-command|bash)-[a-z]+|system-reminder|task-notification|ide_[a-z_]+|mindex-[a-z]+)>.*?</\1>",
+    re.DOTALL,
 )
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]*\]")
 
@@ -63,7 +64,7 @@ class ClaudeCode(Importer):
             if isinstance(line, SkippedRow):
                 yield replace(line, where=where)
                 continue
-            text = _text(line)
+            text = text_of(line)
             at = foreign.time_ms(line.get("timestamp"), at)
             if not text:
                 continue
@@ -90,7 +91,7 @@ class ClaudeCode(Importer):
             agent=_SPEAKER,
             session_id=read.session,
             at=read.at,
-            id_=foreign_id(self.name, key, read.message, answer),
+            id_=turn_id(key, read.message, answer),
             source=f"{self.name}:{read.session}:{key}",
         )
         fields = {**record.fields, "cwd": read.cwd} if read.cwd else record.fields
@@ -101,7 +102,12 @@ def _files(path: Path) -> Iterator[Path]:
     return wanted_files(path, lambda file: file.suffix == ".jsonl")
 
 
-def _text(line: Json) -> str:
+def turn_id(key: str, message: str, answer: str) -> str:
+    """Return the id of a turn, of its first line's key and its texts: a turn that grew is another record."""
+    return foreign_id(ClaudeCode.name, key, message, answer)
+
+
+def text_of(line: Json) -> str:
     """Return the text of the user or of the assistant; empty for all other lines."""
     if line.get("type") not in ("user", "assistant") or any(line.get(mark) for mark in _NOISE):
         return ""

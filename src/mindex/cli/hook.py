@@ -1,0 +1,84 @@
+"""The commands hook, pause and resume."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from mindex.cli.open_memory import Context
+from mindex.cli.output import say
+from mindex.config import Settings, default_database, load_settings
+from mindex.memory import Memory
+
+
+def _folder_of(settings: Settings) -> Path:
+    """Where the hooks of a memory keep their files: beside a database file, or in the data folder."""
+    database = settings.database
+    return default_database().parent if "://" in database else Path(database).absolute().parent
+
+
+@click.command("hook", short_help="Run a hook; agents call this.")
+@click.argument("event", metavar="session-start|prompt|stop|pre-compact|session-end")
+@click.option(
+    "--client",
+    default="claude-code",
+    show_default=True,
+    metavar="NAME",
+    help="The agent that runs it: claude-code, codex, gemini or opencode.",
+)
+@click.pass_obj
+def hook_command(context: Context, event: str, client: str) -> None:
+    """Run a hook of an agent, which sends JSON on stdin and reads JSON from stdout.
+
+    session-start says what matters for the project, prompt recalls what is known for sure, the others store the turns
+    of the conversation. A hook never fails: errors go to hooks.log in the data folder. docs/hooks.md says how to add
+    hooks to an agent.
+    """
+    from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it
+    from mindex.hooks.pause import is_paused  # as above
+    from mindex.hooks.run import HookRun  # as above
+
+    folder = default_database().parent
+    try:
+        # Without word pairs a keyword search takes half the time; they only order hits, of which few are sure.
+        pairs = {"search.weights.pairs": 0} if event == "prompt" else {}
+        settings = load_settings({"db": context.db, "agent": context.agent, **pairs})
+        folder = _folder_of(settings)
+        if is_paused(folder):
+            return
+        # Not `Context.memory`, whose notes would go to stderr with every prompt.
+        text = HookRun(settings, folder, client, lambda: Memory(settings=settings)).run(event, sys.stdin.buffer)
+        if text:
+            say(text)
+    except Exception as error:  # whatever it is: the agent goes on
+        log_error(folder, event, error)
+
+
+@click.command("pause")
+@click.option("--for", "duration", metavar="2h", help="For how long: 30m, 2h, 1d (default: until `mindex resume`).")
+@click.pass_obj
+def pause_command(context: Context, duration: str | None) -> None:
+    """Let the hooks of agents do nothing for a while."""
+    from mindex.clock import to_iso  # a hook, which starts with every prompt, does not need it
+    from mindex.hooks.pause import pause  # as above
+    from mindex.present.hooks import pause_text  # as above
+    from mindex.time_parser import parse_time  # as above
+
+    settings = load_settings({"db": context.db, "agent": context.agent})
+    until = parse_time(duration, ahead=True) if duration else None
+    pause(_folder_of(settings), until)
+    shown = to_iso(until) if until is not None else ""
+    context.emit({"paused": True, "until": shown or None}, lambda: pause_text(shown))
+
+
+@click.command("resume")
+@click.pass_obj
+def resume_command(context: Context) -> None:
+    """Let the hooks of agents work again."""
+    from mindex.hooks.pause import resume  # as in `pause`
+    from mindex.present.hooks import resume_text  # as above
+
+    was_paused = resume(_folder_of(load_settings({"db": context.db, "agent": context.agent})))
+    context.emit({"paused": False, "was_paused": was_paused}, lambda: resume_text(was_paused))

@@ -1,0 +1,172 @@
+"""The command setup: adds mindex to the agents of this machine, indexes folders, and asks one question."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TypeVar
+
+import click
+
+from mindex.agents.install import Installer
+from mindex.agents.locations import this_machine, trace_of
+from mindex.agents.server_command import program
+from mindex.agents.table import AGENTS, Agent, agent_named
+from mindex.analyzer import STOP_WORDS
+from mindex.cli.install import run_install
+from mindex.cli.open_memory import Context
+from mindex.cli.output import ProgressBar, say
+from mindex.errors import NotFoundError, UsageError
+from mindex.memory import Memory
+from mindex.model import Answer
+from mindex.model.agents import InstallReport, SetupReport
+from mindex.present.agents import SETUP_HITS, setup_json, setup_text
+from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import parse
+
+T = TypeVar("T")
+
+_NONE = "none"
+_LONGEST_QUESTION = 80  # characters of the proposed one
+
+
+@click.command("setup", short_help="Set everything up: your agents, your folders.")
+@click.option("--agents", "names", metavar="A,B", help=f"These agents ('{_NONE}': no agent), without asking.")
+@click.option(
+    "--folders", multiple=True, metavar="DIR", help=f"Index this folder ('{_NONE}': no folder), without asking."
+)
+@click.option(
+    "-y", "--yes", is_flag=True, help="Do not ask: all agents found here, and this folder if it has markdown."
+)
+@click.pass_obj
+def setup_command(context: Context, names: str | None, folders: tuple[str, ...], yes: bool) -> None:
+    """Set everything up: add mindex to your agents, index your folders, and ask one question.
+
+    It asks which agents and which folders; --yes takes what it proposes, --agents and --folders say it. At the end it
+    says what it did and how to undo it.
+    """
+    asks = not yes
+    if asks and not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask", "add --yes, and --agents A,B or --folders DIR to choose")
+    found = [agent.name for agent in AGENTS if trace_of(agent, this_machine())]
+    agents = _agents(names) if names is not None else _agents_asked(found) if asks else _agents(",".join(found))
+    if folders:
+        chosen = _folders(",".join(folders)) if _NONE in folders else [_folder(text) for text in folders]
+    else:
+        chosen = _folders_asked(_proposed_folder()) if asks else _folders(_proposed_folder())
+    with context.memory(creates=True) as memory:
+        known = {collection.name for collection in memory.collections.list()}
+        with ProgressBar() as bar:
+            indexed = memory.index(*chosen, report=bar) if chosen else None
+        new = [one.name for one in indexed.collections if one.name not in known] if indexed else []
+        # After the folders: an error of theirs leaves the agents as they are.
+        installer = Installer(this_machine(), force=names is not None)
+        installed = run_install(context, installer, agents, program()) if agents else None
+        answer = _first_answer(memory, asks=asks)
+        several = memory.collections.several()
+    notes = [] if found or names is not None else ["no agent was found on this machine"]
+    if answer is None:
+        notes.append("there is nothing to ask yet: `mindex index DIR` or `mindex add TEXT` fills the memory")
+    undo = _undo(context, installed, new)
+    report = SetupReport(installed, indexed, answer, undo, tuple(notes), several)
+    context.emit(setup_json(report), lambda: setup_text(report))
+    if installed and any(result.outcome == "refused" for result in installed.results):
+        sys.exit(1)
+
+
+# ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _agents(text: str) -> tuple[Agent, ...]:
+    """Return the agents of `a, b`. Raises UsageError for an unknown one."""
+    names = [name.strip() for name in text.split(",") if name.strip() not in ("", _NONE)]
+    return tuple({name.lower(): agent_named(name) for name in names}.values())
+
+
+def _agents_asked(found: Sequence[str]) -> tuple[Agent, ...]:
+    if not found:
+        click.echo(
+            "No agent was found on this machine; `mindex install AGENT --force` adds mindex to one all the same."
+        )
+        return ()
+    shown = ", ".join(found)
+    say(f"Agents on this machine: {shown}.", err=True)
+    chosen: tuple[Agent, ...] = click.prompt(
+        f"Add mindex to which of them? (names, or {_NONE})",
+        default=shown,
+        err=True,
+        value_proc=lambda text: _asked(_agents, text),
+    )
+    return chosen
+
+
+# ── folders ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _folder(text: str) -> Path:
+    """Return the folder. Raises NotFoundError when there is none."""
+    path = Path(text.strip()).expanduser()
+    if not path.is_dir():
+        raise NotFoundError(f"there is no folder {path}", "check the path")
+    return path.absolute()
+
+
+def _folders(text: str) -> list[Path]:
+    return [_folder(part) for part in text.split(",") if part.strip() not in ("", _NONE)]
+
+
+def _folders_asked(proposed: str) -> list[Path]:
+    say("Folders of markdown and text can be searched by you and your agents. Their files are never changed.", err=True)
+    chosen: list[Path] = click.prompt(
+        f"Index which folders? (paths with commas between, or {_NONE})",
+        default=proposed or _NONE,
+        err=True,
+        value_proc=lambda text: _asked(_folders, text),
+    )
+    return chosen
+
+
+def _proposed_folder() -> str:
+    """Return the working folder if it looks like one of notes or a project: it holds markdown and is not the home."""
+    folder = Path.cwd()
+    holds_markdown = any(folder.glob("*.md")) or any(folder.glob("*/*.md"))
+    return str(folder) if holds_markdown and folder not in (Path.home(), Path(folder.anchor)) else ""
+
+
+# ── the question, and the end ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _first_answer(memory: Memory, *, asks: bool) -> Answer | None:
+    """Return the answer to one question: the user's, or a heading of what is indexed. None: the memory is empty."""
+    records = memory.list(limit=MAX_LIMIT).records
+    if not records:
+        return None
+    headings = [record.title.rpartition(" > ")[2] for record in records]
+    short = [heading for heading in headings if 0 < len(heading) <= _LONGEST_QUESTION]
+    # The most words that a search counts: "When it does not work" has five words and finds nothing by them.
+    question = max(
+        short, key=lambda one: len({*parse(one).tokens} - STOP_WORDS), default=records[0].text[:_LONGEST_QUESTION]
+    )
+    if asks:
+        question = click.prompt("Ask it something", default=question, err=True)
+    return memory.search(question, limit=SETUP_HITS)
+
+
+def _undo(context: Context, installed: InstallReport | None, collections: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands that take back what was done."""
+    changed = [one.agent for one in installed.results if one.outcome in ("installed", "updated")] if installed else []
+    db = f" --db {quote(context.db)}" if context.db else ""
+    return (
+        *((f"mindex install {' '.join(changed)} --undo",) if changed else ()),
+        *(f"mindex index --remove {quote(name)}{db}" for name in collections),
+    )
+
+
+def _asked(parse: Callable[[str], T], text: str) -> T:
+    """Return the parsed answer. A mistake becomes the error of click by which it says so and asks again."""
+    try:
+        return parse(text)
+    except (UsageError, NotFoundError) as error:
+        raise click.UsageError(str(error)) from None
