@@ -167,8 +167,8 @@ class Ground:
         connection.close()
         return path
 
-    def fill(self, path: Path, passages: Iterable[Passage], made: EmbedderSpec | None = None) -> None:
-        """A new database of these passages with vectors."""
+    def fill(self, path: Path | str, passages: Iterable[Passage], made: EmbedderSpec | None = None) -> None:
+        """A new database of these passages with vectors: a file, or the URL of another engine."""
         rng = np.random.default_rng(7)
         known = self._embedded
         root = self.work / "corpus"

@@ -96,17 +96,21 @@ def child_environment(work: Path) -> dict[str, str]:
     }
 
 
-def run_child(command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None) -> Took:
+def run_child(
+    command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> Took:
     """One process from its start to its end; `settings` are for its environment."""
     before, started = _children_cpu(), time.perf_counter()
-    child_output(command, work, settings)
+    child_output(command, work, settings, stdin)
     return Took(time.perf_counter() - started, _children_cpu() - before)
 
 
-def child_output(command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None) -> bytes:
+def child_output(
+    command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> bytes:
     """What a process prints; whatever it says on stderr is shown when it fails."""
     environment = child_environment(work) | dict(settings or {})
-    done = subprocess.run(command, env=environment, cwd=work, capture_output=True, check=False)
+    done = subprocess.run(command, input=stdin, env=environment, cwd=work, capture_output=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.decode(errors='replace')}")
     return done.stdout

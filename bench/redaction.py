@@ -20,7 +20,7 @@ from mindex.redaction.redactor import Redactor
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.redaction.secret_values import CONTEXTS, KINDS, in_context, make_value, secret_part  # noqa: E402
+from tests.redaction.secret_values import CONTEXTS, KINDS, in_context, make_value, secret_part  # noqa: E402 - after the path
 
 _SUFFIXES = (".md", ".markdown", ".mdx", ".txt", ".rst")
 

@@ -16,7 +16,7 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.rerank.base import create_reranker
 from mindex.providers.rerank.local import MAX_QUERY_TOKENS, LocalReranker, encode_pair
-from mindex.search.pipeline import RERANKED
+from mindex.search.page_candidates import RERANKED
 
 # What is measured is what it costs: an answer that goes out without it on a busy machine would say nothing.
 _PATIENT = {"rerank.timeout": 600}

@@ -19,25 +19,28 @@ from pathlib import Path
 
 from entries import entries_bulk, entries_search
 from ground import QUICK, Ground, Sizes, say
-from indexing import index_rate, unchanged
+from indexing import embed_rate, index_rate, unchanged
 from measure import Row, load
 from mindex import __version__
 from outage import cold_down, down
 from reembedding import reembed_rate, search_meanwhile
 from reranking import rerank, rerank_again
 from searching import hybrid_large, hybrid_small, vector_stage
-from starting import cold_hybrid, cold_keyword, initialize, resident
+from serving import http_clients, page_search
+from starting import cold_hybrid, cold_keyword, hook_prompt, initialize, resident
 from telling import adding, bulk, lookup, recall, updating
 
 ROWS: dict[str, Callable[[Ground], Row]] = {
     "hybrid-10k": hybrid_small,
     "hybrid-100k": hybrid_large,
     "vector-stage": vector_stage,
+    "embed-rate": embed_rate,
     "index-rate": index_rate,
     "unchanged": unchanged,
     "initialize": initialize,
     "cold-keyword": cold_keyword,
     "cold-hybrid": cold_hybrid,
+    "hook-prompt": hook_prompt,
     "resident": resident,
     "add": adding,
     "near-lookup": lookup,
@@ -52,6 +55,8 @@ ROWS: dict[str, Callable[[Ground], Row]] = {
     "cold-down": cold_down,
     "reembed-rate": reembed_rate,
     "meanwhile": search_meanwhile,
+    "http-clients": http_clients,
+    "page-search": page_search,
 }
 _WIDTHS = (12, 50, 44, 7, 22, 6)
 _TITLES = ("name", "measured", "baseline", "ratio", "target", "")
