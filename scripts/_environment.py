@@ -11,6 +11,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# A lock names everything, so pip resolves nothing. Where it does, older versions of pip (23.2) take the newest release
+# of a package that is wanted with an extra (`coverage[toml]`), and refuse it because the lock has no hash of it.
+FROM_LOCK = ("--require-hashes", "--no-deps", "-r")
+
 if sys.version_info < (3, 11):
     sys.exit("mindex needs Python 3.11 or newer: run this script with it, for example `python3.11 scripts/demo`")
 
@@ -34,6 +38,11 @@ def ensure(name: str, *installs: tuple[str, ...]) -> Path:
     return folder
 
 
+def run_environment() -> Path:
+    """The folder of the environment that has mindex as users have it, in the versions that are pinned."""
+    return ensure(".venv", (*FROM_LOCK, "requirements-run.lock"), ("--no-deps", "."))
+
+
 def run(command: Path | str, *arguments: str, **environment: str) -> None:
     """Run a program from the project's folder; leave with its exit code when it fails."""
     if code := exit_code(command, *arguments, **environment):
@@ -54,6 +63,6 @@ def _fingerprint(installs: tuple[tuple[str, ...], ...]) -> str:
     for settings in ("ruff", "mypy", "pytest", "coverage", "importlinter"):
         project["tool"].pop(settings, None)  # they change nothing that is installed
     content = repr((installs, sys.version, project)).encode()
-    for name in ("requirements.lock", "requirements-models.lock"):
+    for name in ("requirements.lock", "requirements-run.lock", "requirements-models.lock", "requirements-audit.lock"):
         content += (ROOT / name).read_bytes()
     return hashlib.sha256(content).hexdigest()
