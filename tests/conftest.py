@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socketserver
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mindex.memory import Memory
+from tests.azure_search_server import KEY, AzureSearchServer, remove_index
+from tests.databases import Databases, PostgresDatabases, SqliteDatabases
 from tests.guard import sitecustomize as guard
 from tests.postgres_server import PostgresServer
 
@@ -29,9 +32,11 @@ settings.load_profile("unhurried")
 # Every test that uses one of these fixtures is marked `model`.
 _MODEL_FIXTURES = {"handbook_memory", "with_model"}
 # Every test that uses a fixture of one of these types is marked `server`.
-_SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge", "PostgresServer")
+_SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge", "PostgresServer", "AzureSearchServer")
 # Every test below one of these folders is marked `slow`: it starts processes and kills them, or many commands run.
 _SLOW_FOLDERS = {Path(__file__).parent / name for name in ("evaluate", "faults", "golden")}
+# Every test below one of these folders keeps its memory where `--store` says.
+_STORE_FOLDERS = {Path(__file__).parent / name for name in ("cli", "mcp", "golden")}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("all", "parallel", "serial"),
         default="all",
         help="run only the tests that may run beside others, or only those marked `serial`",
+    )
+    parser.addoption(
+        "--store",
+        choices=("sqlite", "postgres"),
+        help="sqlite: leave out the tests of PostgreSQL, but for a few; postgres: run these tests, and on PostgreSQL"
+        " those of the command line, the MCP server and its dialects",
     )
     # Options must be known before the tests are collected, so the one of `tests/golden` is here.
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/expected")
@@ -55,12 +66,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("model")
         if any(name in returned for returned in _types_of_fixtures(item) for name in _SERVER_TYPES):
             item.add_marker("server")
-    parts: dict[str, list[pytest.Item]] = {"parallel": [], "serial": []}
-    for item in items:
-        parts["serial" if item.get_closest_marker("serial") else "parallel"].append(item)
-    if (part := config.getoption("part")) != "all":
-        items[:] = parts.pop(part)
-        config.hook.pytest_deselected(items=[item for left_out in parts.values() for item in left_out])
+    part, store = config.getoption("part"), config.getoption("store")
+    chosen = [item for item in items if _in_part(item, part) and _for_store(item, store)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def _in_part(item: pytest.Item, part: str) -> bool:
+    return part == "all" or (part == "serial") == bool(item.get_closest_marker("serial"))
+
+
+def _for_store(item: pytest.Item, store: str | None) -> bool:
+    """Whether a test runs with this `--store`."""
+    of_postgres = "postgres_server" in getattr(item, "fixturenames", ()) or item.get_closest_marker("postgres")
+    if store == "sqlite":
+        return not of_postgres or item.get_closest_marker("smoke") is not None
+    if store == "postgres" and not of_postgres:
+        return bool(_STORE_FOLDERS.intersection(item.path.parents)) and not item.get_closest_marker("sqlite_only")
+    return True
 
 
 def _types_of_fixtures(item: pytest.Item) -> Iterator[str]:
@@ -149,6 +172,53 @@ def postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def azure_search_server() -> Iterator[AzureSearchServer]:
+    """A server with the wire format of Azure AI Search, for all tests of this process."""
+    with AzureSearchServer() as server:
+        yield server
+
+
+_AZURE_ENDPOINT = os.environ.get("AZURE_SEARCH_ENDPOINT", "")  # a real service, if there is one
+_azure_names = itertools.count(1)
+
+
+@pytest.fixture
+def azure_database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of an index that does not exist yet: of the service that the environment names, or of our own server."""
+    if not _AZURE_ENDPOINT:
+        yield request.getfixturevalue("azure_index")
+        return
+    name = f"mindex-test-{os.getpid()}-{next(_azure_names)}"
+    yield f"azure:///{name}"
+    remove_index(name)
+
+
+@pytest.fixture
+def azure_index(azure_search_server: AzureSearchServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an index that does not exist yet."""
+    monkeypatch.setenv("AZURE_SEARCH_ENDPOINT", azure_search_server.endpoint)
+    monkeypatch.setenv("AZURE_SEARCH_API_KEY", KEY)
+    with azure_search_server.index() as name:
+        yield f"azure:///{name}"
+
+
+@pytest.fixture(scope="session")
+def databases(request: pytest.FixtureRequest) -> Databases:
+    """Makes memories where `--store` says."""
+    if request.config.getoption("store") == "postgres":
+        return PostgresDatabases(request.getfixturevalue("postgres_server"))
+    return SqliteDatabases()
+
+
+@pytest.fixture
+def database(databases: Databases, tmp_path: Path) -> Iterator[str]:
+    """The path or URL of an empty database of a test's own."""
+    made = databases.new(tmp_path / "memory.db")
+    yield made
+    databases.drop(made)
+
+
 @pytest.fixture
 def handbook(tmp_path: Path) -> Path:
     """A copy of the example handbook that a test may change."""
@@ -163,11 +233,11 @@ def keyword_memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture(scope="session")
-def handbook_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+def handbook_memory(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Memory]:
     """The handbook, indexed with the real model. Shared: tests must not write to it."""
     folder = tmp_path_factory.mktemp("shared")
     root = shutil.copytree(HANDBOOK, folder / "handbook")
-    with Memory(folder / "memory.db") as memory:
+    with Memory(databases.new(folder / "memory.db")) as memory:
         memory.index(root)
         yield memory
 

@@ -32,29 +32,33 @@ def origin(settings: Settings, key: str) -> str:
     return next(one.origin for one in settings if one.setting.key == key)
 
 
-def test_flags_beat_environment_beats_project_beats_user_beats_default(tmp_path: Path) -> None:
-    toml = "[search]\nfloor = {}\n"
-    everywhere = load(tmp_path, toml.format(0.1), toml.format(0.2), {"search.floor": 0.4}, MINDEX_SEARCH_FLOOR="0.3")
+def test_flags_beat_environment_beats_user_beats_default(tmp_path: Path) -> None:
+    everywhere = load(tmp_path, "search.floor = 0.1", "", {"search.floor": 0.4}, MINDEX_SEARCH_FLOOR="0.3")
     assert (everywhere.number("search.floor"), origin(everywhere, "search.floor")) == (0.4, "flag")
 
 
 @pytest.mark.parametrize(
     ("user", "project", "env", "expected"),
-    [("0.1", "0.2", {"MINDEX_SEARCH_FLOOR": "0.3"}, 0.3), ("0.1", "0.2", {}, 0.2), ("0.1", None, {}, 0.1)],
+    [
+        ("user", "project", {"MINDEX_INDEX_DOMAINS": "a=variable"}, "variable"),
+        ("user", "project", {}, "project"),
+        ("user", "", {}, "user"),
+    ],
 )
 def test_each_source_wins_over_the_ones_below(
-    tmp_path: Path, user: str, project: str | None, env: dict[str, str], expected: float
+    tmp_path: Path, user: str, project: str, env: dict[str, str], expected: str
 ) -> None:
-    settings = load(tmp_path, f"search.floor = {user}", f"search.floor = {project}" if project else "", None, **env)
-    assert settings.number("search.floor") == expected
+    toml = 'index.domains = {{ a = "{}" }}'
+    settings = load(tmp_path, toml.format(user), toml.format(project) if project else "", None, **env)
+    assert settings.pairs("index.domains") == {"a": expected}
 
 
 def test_a_project_may_not_send_words_elsewhere(tmp_path: Path) -> None:
     settings = load(tmp_path, project='db = "/elsewhere.db"\nembedding.url = "http://evil.example"\nsearch.floor = 0.5')
     assert settings.text("db") == ""
     assert settings.text("embedding.url") == ""
-    assert settings.number("search.floor") == 0.5
-    assert len(settings.notes) == 2
+    assert settings.number("search.floor") == 0.3
+    assert len(settings.notes) == 3
 
 
 def test_a_key_in_a_file_is_refused_with_a_warning(tmp_path: Path) -> None:

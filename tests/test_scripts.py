@@ -75,6 +75,21 @@ def test_a_part_without_tests_is_no_failure_unless_both_are(
     assert run(module, monkeypatch, "tests/search", codes=codes) == expected
 
 
+def test_postgres_runs_every_test_that_has_a_store_once_more(
+    checks: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, ran = script("test"), []
+    monkeypatch.setattr(module, "run_together", lambda *_: True)
+    monkeypatch.setattr(sys, "argv", ["script", "--postgres", "tests/cli"])
+    monkeypatch.setattr(module, "test_environment", lambda: ROOT / "nowhere")
+    monkeypatch.setattr(module, "exit_code", lambda *command, **__: ran.append(command) or 0)
+    module.main()
+    assert [{"--store=postgres", "--store=sqlite"} & set(command) for command in ran] == [
+        {"--store=sqlite"}, {"--store=sqlite"}, {"--store=postgres"}, {"--store=postgres"},
+    ]  # fmt: skip
+    assert all("tests/cli" in command and "--postgres" not in command for command in ran)
+
+
 def test_only_the_output_of_a_check_that_fails_is_shown(checks: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     good = ("python", "-c", "print('all is well')")
     bad = ("python", "-c", "print('line 3 is wrong'); raise SystemExit(2)")
@@ -132,3 +147,21 @@ def test_a_test_that_opens_what_it_is_not_marked_for_fails_and_says_so(tmp_path:
     assert "ERROR at teardown of test_marked " not in done.stdout
     assert done.stdout.count("InferenceSession opened a model: mark the test with @pytest.mark.model") >= 3
     assert "HTTPServer opened a server: mark the test with @pytest.mark.server" in done.stdout
+
+
+def test_an_audit_names_each_vulnerability_once_and_says_how_much_was_looked_up(checks: ModuleType) -> None:
+    known = {"name": "click", "version": "8.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["8.1"]}]}
+    unknown = {"name": "numpy", "skip_reason": "not found"}
+    report = {"dependencies": [known, known, unknown, {"name": "anyio", "version": "4.1", "vulns": []}]}
+    assert script("audit").findings(report) == (
+        ["click 8.0: PYSEC-1, fixed in 8.1"],
+        "looked up 2 of 3 packages",
+    )
+
+
+def test_what_users_install_is_pinned_in_the_versions_that_are_tested() -> None:
+    def pinned(lock: str) -> set[str]:
+        lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
+        return {line.split()[0] for line in lines if "==" in line}
+
+    assert pinned("requirements-run.lock") < pinned("requirements.lock")

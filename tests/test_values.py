@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mindex.model import Filters, Record
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,16 @@ def test_the_tools_of_the_standard_library_work() -> None:
     match place:
         case Place(name, depth):
             assert (name, depth) == ("a", 1)
+
+
+def test_our_replace_makes_what_the_standard_one_makes() -> None:
+    place = Place("here", 3, {"a": "b"})
+    record = Record("x", "memory", "text", tags=("a",), number=1)
+
+    assert replace(place, depth=4) == dataclasses.replace(place, depth=4) == Place("here", 4, {"a": "b"})
+    assert replace(record, number=2, text="other") == dataclasses.replace(record, number=2, text="other")
+    with pytest.raises(ValueError, match="depth"):
+        replace(place, depth=-1)
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])

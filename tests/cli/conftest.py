@@ -10,26 +10,34 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.store.sqlite import keyword
 from tests.conftest import HANDBOOK
+from tests.databases import Databases
 from tests.running import Ran, run_here
 
 Mindex = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_database(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> str:
     """A database without a record. Made once: a test takes a copy."""
-    path = tmp_path_factory.mktemp("empty") / "memory.db"
-    Memory(path, options={"embedding.provider": "none"}).close()
-    return path
+    empty = databases.new(tmp_path_factory.mktemp("empty") / "memory.db")
+    Memory(empty, options={"embedding.provider": "none"}).close()
+    return empty
+
+
+@pytest.fixture
+def database(databases: Databases, empty_database: str, tmp_path: Path) -> Iterator[str]:
+    """An empty database, which exists already."""
+    made = databases.copy(empty_database, tmp_path / "memory.db")
+    yield made
+    databases.drop(made)
 
 
 @pytest.fixture(autouse=True)
-def no_model(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_model(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No model, and an empty database: one that is named must exist, or reading commands refuse it."""
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
-    monkeypatch.setenv("MINDEX_DB", str(shutil.copy(empty_database, tmp_path / "memory.db")))
+    monkeypatch.setenv("MINDEX_DB", database)
     monkeypatch.chdir(tmp_path)
 
 
@@ -40,19 +48,20 @@ def mindex() -> Mindex:
 
 
 @pytest.fixture(scope="session")
-def handbook_without_vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def handbook_without_vectors(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> tuple[str, Path]:
     """A database and the folder it was made of."""
     folder = tmp_path_factory.mktemp("words")
     root = Path(shutil.copytree(HANDBOOK, folder / "handbook"))
-    with Memory(folder / "memory.db", options={"embedding.provider": "none"}) as memory:
+    database = databases.new(folder / "memory.db")
+    with Memory(database, options={"embedding.provider": "none"}) as memory:
         memory.index(root)
-    return folder / "memory.db", root
+    return database, root
 
 
 @pytest.fixture
-def shared(handbook_without_vectors: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+def shared(handbook_without_vectors: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """The handbook's folder, its database the default one. Shared: tests only ask."""
-    monkeypatch.setenv("MINDEX_DB", str(handbook_without_vectors[0]))
+    monkeypatch.setenv("MINDEX_DB", handbook_without_vectors[0])
     return handbook_without_vectors[1]
 
 
@@ -72,36 +81,15 @@ def with_model(handbook_memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.fixture
-def own_copy(handbook_memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_copy(handbook_memory: Memory, databases: Databases, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A copy of the handbook's database, with its vectors, that a test may change."""
     handbook_memory.store.settle()
-    with handbook_memory.store._engine.database.write() as connection:  # noqa: F841 - locked while it is copied
-        copy = Path(shutil.copy(handbook_memory.status().db, tmp_path / "memory.db"))
-        log = Path(handbook_memory.status().db + "-wal")
-        if log.exists():
-            shutil.copy(log, tmp_path / "memory.db-wal")
+    databases.restore(database, handbook_memory.status().db)
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
-    return copy
+    return database
 
 
-def store_entry(db: Path, record: Record) -> None:
+def store_entry(database: str, record: Record) -> None:
     """Store an entry with all its properties, times included."""
-    with Memory(db) as memory, memory.store._engine.database.write() as connection:
-        cursor = connection.execute(
-            "INSERT INTO records (id, kind, agent, type, importance, confidence, created_at, updated_at, expires_at,"
-            " text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                record.id,
-                record.kind,
-                record.agent,
-                record.type,
-                record.importance,
-                record.confidence,
-                record.created_at,
-                record.updated_at,
-                record.expires_at,
-                record.text,
-            ),
-        )
-        assert cursor.lastrowid is not None
-        keyword.index(connection, cursor.lastrowid, record)
+    with Memory(database) as memory:
+        memory.store.entries.add([record], by="user")

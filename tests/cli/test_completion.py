@@ -25,18 +25,17 @@ pytestmark = pytest.mark.slow  # shells are started
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Path:
+def filled(tmp_path: Path, database: str) -> str:
     """A database with two collections, memories of two agents, and a conversation."""
-    db = tmp_path / "memory.db"
-    with Memory(db) as memory:
+    with Memory(database) as memory:
         for name in ("handbook", "my notes"):
             memory.index(write(tmp_path / name, {"guide/setup.md": "# Setup\n\nThe harbour."}))
         memory.add("Anna drinks tea", tags=["tea", "breakfast"])
         memory.conversations.add("Is the freeze over?", "Yes.", session_id="planning")
         memory.contacts.add(name="Anna Lindqvist")
-    with Memory(db, agent="scout") as memory:
+    with Memory(database, agent="scout") as memory:
         memory.add("The scout drinks rum", tags=["rum"])
-    return db
+    return database
 
 
 def offered(
@@ -58,6 +57,7 @@ def offered(
         ("mindex search x --collection ", ["handbook", r"my\\ notes"]),
         ("mindex search x --collection 'my n", ["my notes"]),
         ("mindex index --remove h", ["handbook"]),
+        ("mindex install c", ["claude-code", "claude-desktop", "codex", "cursor", "cline"]),
         ("mindex search x --tag t", ["tea"]),
         ("mindex list --all-tags b", ["breakfast"]),
         ("mindex add x --type pre", ["preference"]),
@@ -76,7 +76,7 @@ def offered(
     ],
 )
 def test_names_are_completed(
-    filled: Path,
+    filled: str,
     capsysbinary: pytest.CaptureFixture[bytes],
     monkeypatch: pytest.MonkeyPatch,
     line: str,
@@ -87,7 +87,7 @@ def test_names_are_completed(
 
 
 def test_ids_are_completed_with_their_first_words(
-    filled: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    filled: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory(filled) as memory:
         (told,) = memory.list(memory.filters(kinds=["memory"])).records
@@ -104,7 +104,7 @@ def test_ids_are_completed_with_their_first_words(
 
 
 def test_an_id_that_is_not_among_the_newest_is_completed_too(
-    filled: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    filled: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory(filled) as memory:
         first = memory.list(memory.filters(kinds=["memory"])).records[0].id
@@ -125,6 +125,7 @@ def test_types_need_no_database(capsysbinary: pytest.CaptureFixture[bytes], monk
     assert offered(capsysbinary, monkeypatch, "mindex add x --type ") == [f"plain,{type_}" for type_ in TYPES]
 
 
+@pytest.mark.sqlite_only  # a file that does not exist
 @pytest.mark.parametrize("line", ["mindex search x --collection ", "mindex --agent ", "mindex forget ", "mindex get "])
 def test_a_missing_database_offers_nothing_and_is_not_made(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, line: str
@@ -137,6 +138,7 @@ def test_a_missing_database_offers_nothing_and_is_not_made(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.sqlite_only  # a file that is no database
 def test_what_is_wrong_is_not_written_into_the_command_line(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,14 +159,14 @@ def test_the_script_is_printed_as_text_and_as_json(mindex: Mindex) -> None:
     assert mindex("completion", "tcsh").code == 2
 
 
-def test_completion_is_a_process_of_its_own_that_imports_no_model(filled: Path) -> None:
+def test_completion_is_a_process_of_its_own_that_imports_no_model(filled: str) -> None:
     probe = (
         "import sys; from mindex.cli.main import main\n"
         "try: main()\n"
         "finally: print(sorted({'numpy', 'onnxruntime', 'mcp'} & set(sys.modules)), file=sys.stderr)"
     )
     environment = {"_MINDEX_COMPLETE": "bash_complete", "COMP_WORDS": "mindex search x --tag ", "COMP_CWORD": "4"}
-    ran = run(program=probe, env=environment | {"MINDEX_DB": str(filled)})
+    ran = run(program=probe, env=environment | {"MINDEX_DB": filled})
     assert (ran.code, ran.err) == (0, "[]\n")
     assert "plain,tea\n" in ran.out
 
@@ -173,12 +175,12 @@ def test_completion_is_a_process_of_its_own_that_imports_no_model(filled: Path) 
 
 
 @pytest.fixture
-def environment(filled: Path, tmp_path: Path) -> dict[str, str]:
+def environment(filled: str, tmp_path: Path) -> dict[str, str]:
     """The environment of a shell that finds a `mindex`."""
     program = write(tmp_path / "bin", {"mindex": f"#!{sys.executable}\nfrom mindex.cli.main import main\nmain()\n"})
     (program / "mindex").chmod(0o755)
     path = f"{program}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "MINDEX_DB": str(filled), "HOME": str(tmp_path), "TERM": "dumb"}
+    return {**os.environ, "PATH": path, "MINDEX_DB": filled, "HOME": str(tmp_path), "TERM": "dumb"}
 
 
 def needs(shell: str) -> pytest.MarkDecorator:

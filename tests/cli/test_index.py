@@ -7,6 +7,7 @@ import pytest
 from mindex.memory import Memory
 from tests.cli.conftest import Mindex
 from tests.conftest import write
+from tests.databases import Databases
 from tests.running import is_one_error
 
 REPORT = {"collections", "skipped", "embedded", "pending", "seconds"}
@@ -206,8 +207,22 @@ def test_a_dot_is_the_current_folder(mindex: Mindex, handbook: Path, monkeypatch
     assert mindex("index", ".", "--json").json["collections"][0]["root"] == str(handbook)
 
 
-def test_the_database_may_be_named_before_and_after_the_command(mindex: Mindex, handbook: Path, tmp_path: Path) -> None:
-    assert mindex("--db", tmp_path / "one.db", "index", handbook).code == 0
-    assert mindex("index", handbook, f"--db={tmp_path / 'two.db'}").code == 0
-    assert mindex("index", "--db", "three.db", handbook).code == 0
-    assert {path.name for path in tmp_path.glob("*.db")} >= {"one.db", "three.db", "two.db"}
+def test_the_database_may_be_named_before_and_after_the_command(
+    mindex: Mindex, handbook: Path, tmp_path: Path, databases: Databases
+) -> None:
+    one, two, three = (databases.new(tmp_path / f"{name}.db") for name in ("one", "two", "three"))
+    assert mindex("--db", one, "index", handbook).code == 0
+    assert mindex("index", handbook, f"--db={two}").code == 0
+    assert mindex("index", "--db", three, handbook).code == 0
+    assert {len(mindex("status", "--db", name, "--json").json["collections"]) for name in (one, two, three)} == {1}
+    assert mindex("status", "--json").json["collections"] == []
+
+
+def test_many_files_that_are_skipped_for_one_reason_are_counted(mindex: Mindex, tmp_path: Path) -> None:
+    root = write(tmp_path / "linked", {"a.md": "harbour"})
+    for number in range(9):
+        (root / f"link{number}.md").symlink_to(root / "a.md")
+    out = mindex("index", root).out
+    assert out.count(".md: symbolic link, not followed") == 5
+    assert "skipped 4 more: symbolic link, not followed" in out
+    assert len(mindex("index", root, "--json").json["skipped"]) == 9

@@ -20,6 +20,7 @@ from mindex.memory import Memory
 from mindex.model import Progress
 from tests.cli.conftest import Mindex
 from tests.conftest import write
+from tests.databases import Databases
 from tests.running import finish, is_one_error, run, start
 
 COMMANDS = cli.list_commands(click.Context(cli))
@@ -49,8 +50,8 @@ def test_every_command_is_listed_with_a_sentence(mindex: Mindex) -> None:
 def test_commands_are_listed_by_topic(mindex: Mindex) -> None:
     topics = mindex("--help").out.partition("Options:")[2].split("\n\n")[1:]
     by_topic = {lines[0]: [line.split()[0] for line in lines[1:]] for lines in map(str.splitlines, topics)}
-    assert by_topic["Search:"] == ["search", "get", "list", "tags", "types"]
-    assert by_topic["Agents:"] == ["serve"]
+    assert by_topic["Search:"] == ["search", "get", "list", "tags", "types", "web"]
+    assert by_topic["Agents:"][:4] == ["setup", "install", "serve", "token"]
     assert len(by_topic) > 5
 
 
@@ -65,6 +66,13 @@ def test_help_of_what_does_not_exist_is_an_error(mindex: Mindex) -> None:
     is_one_error(mindex("help", "serach"), "No such command 'serach'; did you mean `mindex search`?", code=2)
     is_one_error(mindex("help", "search", "x"), "`mindex search` has no command 'x'", code=2)
     is_one_error(mindex("help", "conversation", "x"), "No such command 'x'", code=2)
+
+
+@pytest.mark.parametrize("group", ["token", "admin", "profile", "contact", "project", "skill", "conversation"])
+def test_a_group_without_a_command_shows_its_help(mindex: Mindex, group: str) -> None:
+    ran = mindex(group)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == mindex(group, "--help").out
 
 
 def test_mindex_alone_shows_the_help(mindex: Mindex) -> None:
@@ -146,8 +154,8 @@ def test_a_bug_is_one_line_too(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) 
 # ── global options ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_global_options_may_follow_the_command(mindex: Mindex, indexed: Path) -> None:
-    other = str(indexed.parent / "other.db")
+def test_global_options_may_follow_the_command(mindex: Mindex, indexed: Path, databases: Databases) -> None:
+    other = databases.new(indexed.parent / "other.db")
     Memory(other).close()
     ways = [
         ["--json", "--db", other, "--agent", "bob", "status"],
@@ -242,16 +250,15 @@ def test_the_rate_is_that_of_the_stage_and_of_what_this_run_did(
 
 
 @pytest.fixture
-def searched(tmp_path: Path) -> Path:
+def searched(tmp_path: Path, database: str) -> str:
     """A database whose answers are longer than a pipe holds."""
     root = write(tmp_path / "docs", {f"{n}.md": "harbour " * 230 for n in range(50)})
-    db = tmp_path / "memory.db"
-    with Memory(db) as memory:
+    with Memory(database) as memory:
         memory.index(root)
-    return db
+    return database
 
 
-def test_a_closed_pipe_is_not_an_error(searched: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(searched: str) -> None:
     process = start("search", "harbour", "--limit", 50, "--db", searched)
     assert process.stdout is not None
     assert process.stdout.readline().startswith("50 of 50")
@@ -262,7 +269,7 @@ def test_a_closed_pipe_is_not_an_error(searched: Path) -> None:
     process.stderr.close()
 
 
-def test_a_pipe_that_is_never_read_is_not_an_error(searched: Path) -> None:
+def test_a_pipe_that_is_never_read_is_not_an_error(searched: str) -> None:
     process = start("list", "--limit", 50, "--json", "--db", searched)
     assert process.stdout is not None
     process.stdout.close()
@@ -274,10 +281,10 @@ def test_a_pipe_that_is_never_read_is_not_an_error(searched: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_a_full_disk_behind_stdout_is_one_line(searched: Path, more: list[str]) -> None:
+def test_a_full_disk_behind_stdout_is_one_line(searched: str, more: list[str]) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
-            [sys.executable, "-c", "from mindex.cli.main import main; main()", "status", "--db", str(searched), *more],
+            [sys.executable, "-c", "from mindex.cli.main import main; main()", "status", "--db", searched, *more],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 1
@@ -287,28 +294,26 @@ def test_a_full_disk_behind_stdout_is_one_line(searched: Path, more: list[str]) 
 
 
 @pytest.mark.slow
-def test_any_language_under_the_plainest_locale(tmp_path: Path) -> None:
-    db = tmp_path / "memory.db"
+def test_any_language_under_the_plainest_locale(tmp_path: Path, database: str) -> None:
     root = write(tmp_path / "ordner", {"größe.md": "Die Größe der Tür.", "東京.md": "東京の天気 🦀"})
     plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "", "PYTHONIOENCODING": "", "PYTHONCOERCECLOCALE": "0"}
-    assert run("index", root, "--db", db, env=plain).code == 0
-    ran = run("search", "größe", "--db", db, env=plain)
+    assert run("index", root, "--db", database, env=plain).code == 0
+    ran = run("search", "größe", "--db", database, env=plain)
     assert (ran.code, ran.err) == (0, "")
     assert "Die Größe der Tür." in ran.out
-    assert run("search", "東京", "--db", db, "--json", env=plain).json["results"][0]["text"] == "東京の天気 🦀"
-    assert "Tür" in run("search", "Tür nirgends", "--db", db, env=plain).out
-    is_one_error(run("search", "x", "--db", db, "--collection", "Öl", env=plain), "'Öl'", code=2)
+    assert run("search", "東京", "--db", database, "--json", env=plain).json["results"][0]["text"] == "東京の天気 🦀"
+    assert "Tür" in run("search", "Tür nirgends", "--db", database, env=plain).out
+    is_one_error(run("search", "x", "--db", database, "--collection", "Öl", env=plain), "'Öl'", code=2)
 
 
 @pytest.mark.slow
-def test_arguments_that_are_not_utf_8(tmp_path: Path) -> None:
-    db = tmp_path / "memory.db"
-    with Memory(db) as memory:
+def test_arguments_that_are_not_utf_8(tmp_path: Path, database: str) -> None:
+    with Memory(database) as memory:
         memory.index(write(tmp_path / "docs", {"a.md": "words"}))
     broken = os.fsdecode(b"\xff\xfe")
-    assert run("search", broken, "--db", db).code == 0
+    assert run("search", broken, "--db", database).code == 0
     for command in (["get", broken], ["index", broken], ["search", "x", "--tag", broken]):
-        ran = run(*command, "--db", db)
+        ran = run(*command, "--db", database)
         assert ran.code in (1, 2)
         assert len(ran.err.splitlines()) == 1
         assert "unexpected" not in ran.err
@@ -320,10 +325,10 @@ def test_the_help_needs_no_database_and_no_model(tmp_path: Path) -> None:
     assert ran.code == 0
 
 
-def test_a_keyword_search_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_a_keyword_search_imports_nothing_heavy(database: str) -> None:
     probe = (
         "import sys; from mindex.cli.main import main\n"
         "try: main()\n"
         "finally: print(sorted({'numpy', 'onnxruntime', 'mcp'} & set(sys.modules)), file=sys.stderr)"
     )
-    assert run("search", "x", program=probe, env={"MINDEX_DB": str(tmp_path / "m.db")}).err.splitlines()[-1] == "[]"
+    assert run("search", "x", program=probe, env={"MINDEX_DB": database}).err.splitlines()[-1] == "[]"

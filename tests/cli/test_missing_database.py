@@ -10,6 +10,8 @@ from tests.cli.conftest import Mindex
 from tests.conftest import write
 from tests.running import is_one_error
 
+pytestmark = pytest.mark.sqlite_only  # files that do not exist
+
 READING = [
     ("search", "jitter"), ("get", "a.md"), ("list",), ("status",), ("doctor",), ("stats",), ("scan",),
     ("history", "abc"), ("timeline",), ("export", "out.jsonl"), ("forget", "abc"), ("update", "abc", "--text", "x"),
@@ -46,6 +48,18 @@ def test_a_writing_command_creates_it(mindex: Mindex, tmp_path: Path, command: t
     assert mindex("--db", database, *command).code == 0
     assert database.exists()
     assert mindex("--db", database, "status").code == 0
+
+
+@pytest.mark.parametrize("command", [("models",), ("token", "list")])
+def test_what_only_lists_makes_no_default_database(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    for variable in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    monkeypatch.delenv("MINDEX_DB", raising=False)
+    ran = mindex(*command)
+    assert (ran.code, ran.err) == (0, "")
+    assert not (tmp_path / "home").exists()
 
 
 def test_the_variable_that_names_it_is_named(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ def states(out: str, name: str) -> str:
 
 
 def test_a_model_that_no_setting_names_is_marked_default(
-    mindex: Mindex, own_copy: Path, monkeypatch: pytest.MonkeyPatch
+    mindex: Mindex, own_copy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MINDEX_EMBEDDING_PROVIDER")
     built_in = one(mindex("models", "--json").json["models"], "all-MiniLM-L6-v2")
@@ -146,7 +146,7 @@ def test_the_help_of_reembed_describes_a_call_without_options(mindex: Mindex) ->
     [("minilm", "all-MiniLM-L6-v2"), ("bge-small", "bge-small-en-v1.5"), ("arctic-s", "snowflake-arctic-embed-s")],
 )
 def test_a_ready_made_model_has_the_names_people_use(
-    mindex: Mindex, own_copy: Path, monkeypatch: pytest.MonkeyPatch, short: str, whole: str
+    mindex: Mindex, own_copy: str, monkeypatch: pytest.MonkeyPatch, short: str, whole: str
 ) -> None:
     assert mindex("reembed", "--model", short, "--dry-run", "--json").json["to"] == f"local/{whole}"
     assert mindex("reembed", "--provider", "local", "--model", whole).code == 0
@@ -156,16 +156,16 @@ def test_a_ready_made_model_has_the_names_people_use(
     assert [model["name"] for model in listed if model["configured"] or model.get("active")] == [whole]
 
 
-def test_the_readme_names_every_ready_made_model_with_its_install_command() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    rows = [line for line in readme.splitlines() if line.startswith("| ") and line.count("|") == 4]
+def test_the_guide_names_every_ready_made_model_with_its_install_command() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    rows = [line for line in guide.splitlines() if line.startswith("| ") and line.count("|") == 4]
     for model, package in EMBEDDERS:
         assert any(f"`{model.name}`" in row and f"`{package.install}`" in row for row in rows), model.name
     for package in RERANKERS:
         assert any(f"`{package.name}`" in row and f"`{package.install}`" in row for row in rows), package.name
     assert any(f"`{INSTALL.removeprefix('run: ')}`" in row for row in rows)
     for short in ("minilm", "bge-small", "arctic-s"):
-        assert f"(`{short}`)" in readme
+        assert f"(`{short}`)" in guide
 
 
 def test_a_short_name_is_only_for_the_local_provider() -> None:
@@ -206,8 +206,8 @@ def test_impossible_dimensions_are_an_error(mindex: Mindex, monkeypatch: pytest.
     is_one_error(mindex("models"), "local cannot be asked for 128 dimensions")
 
 
-def test_spaces_of_unknown_providers_are_listed(mindex: Mindex, tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db") as memory:
+def test_spaces_of_unknown_providers_are_listed(mindex: Mindex, database: str) -> None:
+    with Memory(database) as memory:
         message = memory.add("Parcels wait in the harbour")
         for name in ("old", "new"):
             model = Model("openai", name, 4)
@@ -262,7 +262,7 @@ def test_a_model_that_cannot_be_measured_does_not_stop_the_others(
 # ── reembed ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dry_run_prints_the_amount_of_work(mindex: Mindex, own_copy: Path) -> None:
+def test_a_dry_run_prints_the_amount_of_work(mindex: Mindex, own_copy: str) -> None:
     ran = mindex("reembed", "--model", "bge-small-en-v1.5", "--dry-run", "--json")
     records = mindex("status", "--json").json["records"]["chunk"]
     assert ran.json.pop("seconds") > 0
@@ -281,7 +281,7 @@ def test_a_dry_run_prints_the_amount_of_work(mindex: Mindex, own_copy: Path) -> 
     assert "reembedding" not in mindex("status", "--json").json["embedding"]
 
 
-def test_a_finished_reembedding_is_reported_as_done(mindex: Mindex, own_copy: Path) -> None:
+def test_a_finished_reembedding_is_reported_as_done(mindex: Mindex, own_copy: str) -> None:
     ran = mindex("reembed", "--json").json
     assert (ran["from"], ran["to"], ran["embedded"], ran["remaining"]) == (
         "local/all-MiniLM-L6-v2", "local/all-MiniLM-L6-v2", 0, 0,
@@ -298,22 +298,22 @@ def test_a_finished_reembedding_is_reported_as_done(mindex: Mindex, own_copy: Pa
     ],
 )
 def test_a_model_that_is_not_available_is_one_error_and_changes_nothing(
-    mindex: Mindex, own_copy: Path, arguments: list[str], message: list[str]
+    mindex: Mindex, own_copy: str, arguments: list[str], message: list[str]
 ) -> None:
     before = mindex("status", "--json").out
     is_one_error(mindex("reembed", *arguments), *message)
     assert json.loads(mindex("status", "--json").out)["embedding"] == json.loads(before)["embedding"]
 
 
-def test_the_provider_none_is_no_target(mindex: Mindex, own_copy: Path) -> None:
+def test_the_provider_none_is_no_target(mindex: Mindex, own_copy: str) -> None:
     is_one_error(mindex("reembed", "--provider", "none"), "`none` embeds nothing", code=2)
 
 
 def test_status_shows_the_progress_of_a_reembedding(
-    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mindex: Mindex, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
-    with Memory(tmp_path / "memory.db") as memory:
+    with Memory(database) as memory:
         ids = [memory.add(f"Parcel {number}", embed=False).id for number in range(7)]
         model = Model("local", "other", 4)
         memory.store.vectors.begin_space(model, EmbedderSpec("local", "other"))
@@ -326,14 +326,14 @@ def test_status_shows_the_progress_of_a_reembedding(
 
 
 @pytest.fixture
-def cached(tmp_path: Path) -> Path:
-    with Memory(tmp_path / "memory.db") as memory:
+def cached(database: str) -> str:
+    with Memory(database) as memory:
         for kind, count in (("query-embedding", 3), ("rerank", 2), ("expansion", 1), ("context", 1)):
             memory.store.caches.put_many(kind, {f"{kind}{number}": b"made" for number in range(count)}, now=True)
-    return tmp_path / "memory.db"
+    return database
 
 
-def test_caches_are_counted_in_status(mindex: Mindex, cached: Path) -> None:
+def test_caches_are_counted_in_status(mindex: Mindex, cached: str) -> None:
     assert mindex("status", "--json").json["caches"] == {
         "query-embedding": 3, "rerank": 2, "expansion": 1, "context": 1,
     }  # fmt: skip
@@ -341,7 +341,7 @@ def test_caches_are_counted_in_status(mindex: Mindex, cached: Path) -> None:
     assert {"3 query-embedding", "2 rerank"} <= set(line.removeprefix("caches: ").split(", "))
 
 
-def test_optimize_caches_empties_the_caches_and_counts_them(mindex: Mindex, cached: Path) -> None:
+def test_optimize_caches_empties_the_caches_and_counts_them(mindex: Mindex, cached: str) -> None:
     assert "cleared" not in mindex("optimize", "--json").json
     assert mindex("status", "--json").json["caches"]
     emptied = mindex("optimize", "--caches", "--json").json["cleared"]
@@ -350,7 +350,7 @@ def test_optimize_caches_empties_the_caches_and_counts_them(mindex: Mindex, cach
     assert "caches emptied: nothing was in them" in mindex("optimize", "--caches").out
 
 
-def test_a_purge_empties_the_caches_of_texts(mindex: Mindex, cached: Path) -> None:
+def test_a_purge_empties_the_caches_of_texts(mindex: Mindex, cached: str) -> None:
     message = mindex("add", "Parcels wait in the harbour", "--json").json["id"]
     assert mindex("purge", message, "--yes").code == 0
     assert "caches" not in mindex("status", "--json").json

@@ -11,6 +11,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.memory import Memory
 from mindex.model import Record
+from mindex.present.fence import body
 from mindex.present.tokens import count_tokens
 from tests.cli.conftest import Mindex, store_entry
 from tests.conftest import write
@@ -73,7 +74,7 @@ def test_text_and_json_carry_the_same_hits(mindex: Mindex, shared: Path, view: s
     text = mindex("search", "Redis", "--view", view).out
     for hit in (*answer.get("results", ()), *answer.get("details", ())):
         assert hit["id"] in text
-        assert hit.get("text", "") in text
+        assert body(hit.get("text", "")) in text
 
 
 def test_lines_and_file_names_say_which_collection_when_there_are_several(mindex: Mindex, tmp_path: Path) -> None:
@@ -224,9 +225,11 @@ def test_an_agent_without_entries_is_not_named_as_a_filter(mindex: Mindex) -> No
     assert notes == ["agent main has no memories yet; `mindex add` adds one"]
 
 
-def test_a_first_index_that_is_not_complete_names_the_command_that_completes_it(mindex: Mindex, tmp_path: Path) -> None:
+def test_a_first_index_that_is_not_complete_names_the_command_that_completes_it(
+    mindex: Mindex, tmp_path: Path, database: str
+) -> None:
     root = write(tmp_path / "docs", {"a.md": "# Redis\n\nRedis it is.\n"})
-    with Memory(tmp_path / "memory.db") as memory:
+    with Memory(database) as memory:
         memory.collections.add(root)  # as `index` leaves it before the first file is stored
     (note,) = mindex("search", "redis", "--json").json["notes"]
     then = "search again when `mindex index` has ended; run it if it was interrupted"
@@ -304,8 +307,7 @@ def test_times_filter_by_when_a_file_was_written(mindex: Mindex, tmp_path: Path)
 
 
 @pytest.fixture
-def message(mindex: Mindex, indexed: Path) -> Path:
-    db = Path(os.environ["MINDEX_DB"])
+def message(mindex: Mindex, indexed: Path, database: str) -> str:
     now = now_ms()
     common = {"kind": "memory", "created_at": now, "updated_at": now}
     for record in (
@@ -314,11 +316,11 @@ def message(mindex: Mindex, indexed: Path) -> Path:
         Record(id="theirs", agent="bob", type="fact", text="redis theirs", **common),  # type: ignore[arg-type]
         Record(id="expired", agent="main", expires_at=now - 1000, text="redis expired", **common),  # type: ignore[arg-type]
     ):
-        store_entry(db, record)
-    return db
+        store_entry(database, record)
+    return database
 
 
-def test_the_filters_of_entries(mindex: Mindex, message: Path) -> None:
+def test_the_filters_of_entries(mindex: Mindex, message: str) -> None:
     assert found(mindex, "redis", "--kind", "memory") == {"mine", "vague"}
     assert {"mine", "domains/caching/redis.md"} <= found(mindex, "redis", "--kind", "memory", "--kind", "chunk")
     assert found(mindex, "redis", "--type", "insight") == {"vague"}
@@ -327,7 +329,7 @@ def test_the_filters_of_entries(mindex: Mindex, message: Path) -> None:
     assert found(mindex, "redis", "--kind", "memory", "--include-expired") == {"mine", "vague", "expired"}
 
 
-def test_entries_of_another_agent_are_found_only_with_its_name(mindex: Mindex, message: Path) -> None:
+def test_entries_of_another_agent_are_found_only_with_its_name(mindex: Mindex, message: str) -> None:
     assert found(mindex, "redis", "--kind", "memory", "--agent", "bob") == {"theirs"}
     assert found(mindex, "redis", "--kind", "memory", "--agent", "*") == {"mine", "vague", "theirs"}
     assert found(mindex, "--agent=bob", "redis", "--kind", "memory") == {"theirs"}

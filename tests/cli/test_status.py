@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from mindex.config import SETTINGS
+from mindex.config import DEFAULT_EXCLUDE, SETTINGS, user_config
 from mindex.memory import Memory
 from mindex.providers.rerank.base import BUILT_IN_WEIGHT, CHOSEN_WEIGHT
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
+
+
+def test_the_memory_of_these_tests_is_where_the_option_says(mindex: Mindex, request: pytest.FixtureRequest) -> None:
+    on_postgres = request.config.getoption("store") == "postgres"
+    assert mindex("status", "--json").json["db"].startswith("postgresql://") is on_postgres
 
 
 def test_status_as_json(mindex: Mindex, indexed: Path) -> None:
@@ -77,6 +82,7 @@ def test_stats_of_every_agent_count_all_memories(mindex: Mindex) -> None:
     assert mindex("--agent", "*", "stats").out.startswith("2 memories (1 fact, 1 preference)\n")
 
 
+@pytest.mark.sqlite_only  # damage done by statements of SQLite; tests/store/test_postgres.py has those of PostgreSQL
 @pytest.mark.parametrize(
     ("harm", "check"),
     [
@@ -96,6 +102,7 @@ def test_doctor_finds_what_optimize_repairs(mindex: Mindex, indexed: Path, harm:
     assert mindex("doctor").code == 0
 
 
+@pytest.mark.sqlite_only  # as above
 @pytest.mark.parametrize(
     "harm",
     [
@@ -104,7 +111,7 @@ def test_doctor_finds_what_optimize_repairs(mindex: Mindex, indexed: Path, harm:
     ],
 )
 def test_doctor_finds_vectors_that_optimize_drops_and_backfill_makes_again(
-    mindex: Mindex, own_copy: Path, harm: str
+    mindex: Mindex, own_copy: str, harm: str
 ) -> None:
     with Memory(own_copy) as memory, memory.store._engine.database.write() as connection:
         connection.execute(harm)
@@ -119,15 +126,15 @@ def test_doctor_finds_vectors_that_optimize_drops_and_backfill_makes_again(
 def test_config_shows_every_setting_and_where_it_comes_from(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / ".mindex.toml").write_text('search.floor = 0.5\ndb = "/elsewhere.db"\n')
+    (tmp_path / ".mindex.toml").write_text('index.exclude = ["drafts/"]\ndb = "/elsewhere.db"\n')
     monkeypatch.setenv("MINDEX_BOOST_DOMAIN", "1.5")
     monkeypatch.setenv("MINDEX_EMBEDDING_API_KEY", "not-to-be-seen")
     ran = mindex("config", "--agent", "bob", "--json")
     settings = {row["key"]: row for row in ran.json["settings"]}
     assert set(settings) == {setting.key for setting in SETTINGS}
     assert all(set(row) == {"key", "value", "origin", "variable", "meaning"} for row in settings.values())
-    assert settings["search.floor"]["value"] == 0.5
-    assert settings["search.floor"]["origin"].endswith(".mindex.toml")
+    assert settings["index.exclude"]["value"] == [*DEFAULT_EXCLUDE, "drafts/"]
+    assert settings["index.exclude"]["origin"].endswith(".mindex.toml")
     assert (settings["boost.domain"]["value"], settings["boost.domain"]["origin"]) == (1.5, "MINDEX_BOOST_DOMAIN")
     assert (settings["agent"]["value"], settings["agent"]["origin"]) == ("bob", "flag")
     assert "not-to-be-seen" not in ran.out + ran.err
@@ -154,12 +161,23 @@ def test_config_shows_an_address_without_its_login_and_its_key(mindex: Mindex, m
     assert shown["generation.url"] == "(malformed)"
 
 
-def test_a_wrong_setting_stops_every_command_with_one_line(mindex: Mindex, tmp_path: Path) -> None:
-    (tmp_path / ".mindex.toml").write_text("serach.floor = 0.5\n")
+def test_a_wrong_setting_of_the_user_stops_every_command_with_one_line(mindex: Mindex) -> None:
+    user_config().parent.mkdir(parents=True, exist_ok=True)
+    user_config().write_text("serach.floor = 0.5\n")
     for command in (["config"], ["paths"], ["status"], ["search", "x"], ["doctor"]):
-        is_one_error(mindex(*command), "serach.floor", ".mindex.toml")
-    (tmp_path / ".mindex.toml").write_text("this is not toml")
+        is_one_error(mindex(*command), "serach.floor", "config.toml")
+    user_config().write_text("this is not toml")
     is_one_error(mindex("status"), "cannot read")
+
+
+@pytest.mark.parametrize("toml", ["serach.floor = 0.5\n", "this is not toml", "search.fusion = 3"])
+def test_a_wrong_project_file_is_named_and_stops_no_command(mindex: Mindex, tmp_path: Path, toml: str) -> None:
+    (tmp_path / ".mindex.toml").write_text(toml)
+    mindex("add", "Backups run at noon")
+    for command in (["config"], ["status"], ["search", "backups"], ["doctor"], ["add", "Deploys run at night"]):
+        ran = mindex(*command)
+        assert ran.code == 0
+        assert ran.err.count(".mindex.toml is ignored") == 1
 
 
 def test_a_wrong_value_in_the_environment_is_named(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,3 +198,20 @@ def test_paths_prints_every_folder(mindex: Mindex, tmp_path: Path, monkeypatch: 
 def test_an_engine_that_is_not_there_is_refused_and_no_folder_is_made(mindex: Mindex, tmp_path: Path) -> None:
     is_one_error(mindex("--db", "postgresql://host/memory", "status"), "postgresql://")
     assert list(tmp_path.glob("postgresql*")) == []
+
+
+def test_stats_plots_with_blocks_or_ascii_and_has_the_same_numbers_as_json(
+    mindex: Mindex, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mindex("add", "Anna prefers tea.")
+    plotted = mindex("stats", "--plot").out
+    assert "█" in plotted
+    assert "never recalled: 1 of 1 memory" in plotted
+    growth = mindex("stats", "--plot", "--json").json["growth"]
+    assert growth["periods"][-1]["entries_total"] == 1
+    assert f" {growth['periods'][-1]['chunks_total']:,} " in plotted.split("never recalled")[0].replace("(", " ")
+    assert "growth" not in mindex("stats", "--json").json
+    monkeypatch.setattr("locale.getencoding", lambda: "iso-8859-1")
+    plain = mindex("stats", "--plot").out
+    assert plain.isascii()
+    assert "####" in plain

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from mindex.model import Check
+from mindex.model import Check, Report
+from mindex.model.tokens import Token
 from mindex.store.base import (
     GROUPS,
     CacheStore,
@@ -26,12 +27,16 @@ from mindex.store.base import (
     RetrievalStore,
     Store,
     StoreStatus,
+    SyncStore,
+    TokenStore,
     VectorStore,
     unsupported,
 )
+from mindex.store.rules.tokens import name_taken
 from tests.contract.memory_engine_entries import MemoryEntries
 from tests.contract.memory_engine_files import MemoryFiles
 from tests.contract.memory_engine_retrieval import MemoryRetrieval
+from tests.contract.memory_engine_sync import MemorySync
 from tests.contract.memory_engine_tables import Connection, Database
 from tests.contract.memory_engine_vectors import MemoryVectors
 
@@ -55,7 +60,9 @@ class MemoryStore:
     retrieval: RetrievalStore
     vectors: VectorStore
     caches: CacheStore
+    tokens: TokenStore
     maintenance: Maintenance
+    sync: SyncStore
 
     read_only = False
     folder: Path | None = None
@@ -69,7 +76,9 @@ class MemoryStore:
             "retrieval": MemoryRetrieval(connection),
             "vectors": MemoryVectors(connection),
             "caches": MemoryCaches(connection, cache_rows),
+            "tokens": MemoryTokens(connection),
             "maintenance": MemoryMaintenance(connection),
+            "sync": MemorySync(connection),
         }
         vars(self).update((name, group) for name, group in groups.items() if name in capabilities)
 
@@ -128,6 +137,29 @@ class MemoryCaches:
         return [key for one, key in list(self._values) if one == kind]
 
 
+class MemoryTokens:
+    """Implements `mindex.store.base.TokenStore`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, token: Token) -> None:
+        with self._connection.write() as tables:
+            if token.name in tables.tokens:
+                raise name_taken(token.name)
+            tables.tokens[token.name] = token
+
+    def remove(self, name: str) -> bool:
+        with self._connection.write() as tables:
+            return tables.tokens.pop(name, None) is not None
+
+    def all(self) -> tuple[Token, ...]:
+        return tuple(sorted(self._connection.read().tokens.values(), key=lambda token: token.name))
+
+    def by_hash(self, hash_: str) -> Token | None:
+        return next((one for one in self._connection.read().tokens.values() if one.hash == hash_), None)
+
+
 class MemoryMaintenance:
     """Implements `mindex.store.base.Maintenance`."""
 
@@ -153,6 +185,13 @@ class MemoryMaintenance:
         stray = sum(id_ not in live for _, id_ in tables.vectors)
         message = f"{stray} vectors lack a record" if stray else "every vector belongs to a record"
         return (Check("vectors", not stray, message),)
+
+    def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:  # noqa: ARG002
+        """Nothing more: there is no file that could be damaged."""
+        return ()
+
+    def damaged(self) -> tuple[str, ...]:
+        return ()
 
     def optimize(self) -> None:
         """Nothing: all that is derived is made anew by every search."""

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from statistics import fmean
 
-from mindex.clock import now_ms
+from mindex.clock import DAY_MS, now_ms
 from mindex.errors import StoreError
 from mindex.ids import content_hash
-from mindex.model import Change, MemoryStatistics, PurgeResult, Record, Session, SessionPage
+from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record, Session, SessionPage
 from mindex.model.consolidation import FROM
 from mindex.store import export_rows
 from mindex.store.base import Access, AddOutcome, RetryPolicy
@@ -28,8 +28,10 @@ from mindex.store.export_rows import (
     RestoreOutcome,
 )
 from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules.filters import admits
 from mindex.store.rules.import_entries import restore
-from tests.contract.memory_engine_tables import Accesses, Connection, Tables
+from mindex.store.usage_counts import UsageCounts
+from tests.contract.memory_engine_tables import Accesses, Connection, Database, Tables
 from tests.contract.memory_engine_vectors import export_vectors, put_exported_vectors
 
 
@@ -63,7 +65,7 @@ class MemoryEntries:
 
     def _statements(self, tables: Tables) -> MemoryEntryStatements:
         connection = self._connection
-        return MemoryEntryStatements(tables, connection.moment, connection.batch, connection.database.accesses)
+        return MemoryEntryStatements(tables, connection.moment, connection.batch, connection.database)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         database = self._connection.database
@@ -77,8 +79,12 @@ class MemoryEntries:
                 tables.remove_record(id_)
             for number in history:
                 del tables.changes[number]
+            for stamp, row in tables.sync_rows.items():
+                if row.record in purged:
+                    tables.sync_rows[stamp] = replace(row, line="")
         for id_ in records:
             database.accesses.pop(id_, None)
+        database.log = [one for one in database.log if one.record not in purged]
         database.cache.clear()  # what is cached may be made of a purged text
         return PurgeResult(len(records), vectors, len(history), facts=facts)
 
@@ -90,22 +96,21 @@ class MemoryEntries:
                 tables.links[target, kind, source] = Link(source, kind, weight, now)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:  # noqa: ARG002
-        """Count the accesses. Of the log itself only the queries can be read, so only they are stored."""
+        """Count the accesses and log them, without an end."""
         counted, records = self._connection.database.accesses, self._connection.read().records
         for one in accesses if self._logs_access else ():
             if one.record in records:
                 before = counted.get(one.record, Accesses(0, 0))
                 counted[one.record] = Accesses(before.count + 1, max(before.last_at, one.at))
-                self._connection.database.queries.append(one.query)
+                self._connection.database.log.append(one)
 
     def logged_queries(self) -> tuple[str, ...]:
-        return tuple(sorted(set(filter(None, self._connection.database.queries))))
+        return tuple(sorted({one.query for one in self._connection.database.log} - {""}))
 
     def forget_queries(self, queries: Sequence[str]) -> int:
         database = self._connection.database
-        kept = [query for query in database.queries if query not in queries]
-        forgotten = len(database.queries) - len(kept)
-        database.queries = kept
+        forgotten = sum(one.query in queries for one in database.log)
+        database.log = [replace(one, query="") if one.query in queries else one for one in database.log]
         return forgotten
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,15 +207,45 @@ class MemoryEntries:
             newest=max(created, default=None),
         )
 
+    def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
+        now, accesses = now_ms(), self._connection.database.accesses
+        scope = {one.id: one for one in self._connection.read().records.values() if admits(filters, one, now)}
+        returned = {id_: one for id_, one in accesses.items() if id_ in scope and one.count}
+        memories = [one for one in scope.values() if one.kind == "memory"]
+        unused = [one for one in memories if one.id not in returned]
+        unused.sort(key=lambda one: (-(one.importance or 0), one.created_at, one.id))
+        most = sorted(returned, key=lambda id_: (-returned[id_].count, -returned[id_].last_at, id_))
+        return UsageCounts(
+            entries=Counter(one.created_at // DAY_MS for one in scope.values() if one.kind != "chunk"),
+            chunks=Counter(one.created_at // DAY_MS for one in scope.values() if one.kind == "chunk"),
+            recalls=Counter(one.at // DAY_MS for one in self._connection.database.log if one.record in scope),
+            most_recalled=tuple((id_, returned[id_].count, returned[id_].last_at) for id_ in most[:limit]),
+            memories=len(memories),
+            never_recalled=len(unused),
+            unused=tuple(one.id for one in unused[:limit]),
+        )
+
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def export_snapshot(self, agent: str = "*", *, vectors: bool = False) -> Iterator[ExportSnapshot]:
+    def export_snapshot(
+        self,
+        agent: str = "*",
+        *,
+        vectors: bool = False,
+        log: bool = False,
+    ) -> Iterator[ExportSnapshot]:
         tables = self._connection.read()
         entries = [one for one in tables.records.values() if one.kind != "chunk" and agent in ("*", one.agent)]
         entries.sort(key=lambda one: (one.agent, one.number or 0, one.id))
         last_numbers = dict.fromkeys((one.agent for one in entries), tables.last_number)
-        counted = self._connection.database.accesses
+        logged = sorted(self._connection.database.log if log else (), key=lambda access: access.at)
+        counted = {
+            id_: export_rows.Accesses(
+                one.count, one.last_at, tuple(access for access in logged if access.record == id_)
+            )
+            for id_, one in self._connection.database.accesses.items()
+        }
         rows = (_export_row(tables, one, counted.get(one.id), vectors) for one in entries)
         yield ExportSnapshot(last_numbers, len(entries), rows)
 
@@ -268,9 +303,10 @@ class MemoryEntries:
 class MemoryEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` on the tables of one transaction."""
 
-    def __init__(self, tables: Tables, now: int, batch: str, accesses: dict[str, Accesses]) -> None:
+    def __init__(self, tables: Tables, now: int, batch: str, database: Database) -> None:
         self._tables = tables
-        self._accesses = accesses
+        self._accesses = database.accesses
+        self._log = database.log
         self.now = now
         self.batch = batch
 
@@ -347,8 +383,8 @@ class MemoryEntryStatements:
         self._tables.records[id_] = replace(self._tables.records[id_], fields=dict(fields))
 
     def put_accesses(self, id_: str, accesses: export_rows.Accesses) -> None:
-        """Count them. No log is stored, as for `log_access`."""
         self._accesses[id_] = Accesses(accesses.count, accesses.last_at)
+        self._log.extend(accesses.log)
 
     def put_extraction(self, id_: str, extraction: Extraction) -> None:
         self._tables.extractions[id_] = extraction
@@ -432,7 +468,7 @@ def _is_due(failures: tuple[int, int], retry_policy: RetryPolicy) -> bool:
     return count < retry_policy.failures or last_at <= retry_policy.since
 
 
-def _export_row(tables: Tables, record: Record, accesses: Accesses | None, vectors: bool) -> ExportRow:
+def _export_row(tables: Tables, record: Record, accesses: export_rows.Accesses | None, vectors: bool) -> ExportRow:
     links = [link for (source, *_), link in tables.links.items() if source == record.id]
     links = [link for link in links if tables.records[link.target].kind != "chunk"]
     return ExportRow(
@@ -441,5 +477,5 @@ def _export_row(tables: Tables, record: Record, accesses: Accesses | None, vecto
         tuple(sorted(links, key=lambda link: (link.kind, link.target))),
         export_vectors(tables, record.id) if vectors else (),
         tables.extractions.get(record.id),
-        accesses=export_rows.Accesses(accesses.count, accesses.last_at) if accesses else None,
+        accesses=accesses,
     )

@@ -14,8 +14,11 @@ from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError
 from mindex.ids import new_id
 from mindex.model import Change, Collection, Document, Model, Record, VectorArray
+from mindex.model.tokens import Token
 from mindex.store.export_rows import Extraction, Link
+from mindex.store.results import Access
 from mindex.store.rules.spaces import SpaceRoles
+from mindex.store.sync_rows import SyncRow
 from mindex.values import dataclass
 
 # How long a writer waits for another one, in seconds.
@@ -64,7 +67,10 @@ class Tables:
         self.spaces: dict[str, StoredSpace] = {}  # by fingerprint
         self.roles = SpaceRoles()
         self.canaries: dict[str, VectorArray] = {}  # by fingerprint
+        self.tokens: dict[str, Token] = {}  # by name
         self.vectors: dict[tuple[str, str], StoredVectors] = {}  # (fingerprint, record)
+        self.sync_rows: dict[str, SyncRow] = {}  # by stamp
+        self.sync_facts: dict[str, str] = {}  # by name
 
     def copy(self) -> Tables:
         copy = Tables()
@@ -105,7 +111,7 @@ class Database:
         self.tables = Tables()
         self.writer = threading.Lock()
         self.accesses: dict[str, Accesses] = {}  # by record
-        self.queries: list[str] = []  # of the accesses
+        self.log: list[Access] = []  # of the accesses
         self.cache: dict[tuple[str, str], bytes] = {}  # (kind, key), the least recently written first
 
 

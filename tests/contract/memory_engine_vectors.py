@@ -60,6 +60,11 @@ class MemoryVectors:
         tables = self._connection.read()
         return {id_: tables.vectors[model.fingerprint, id_].pieces for id_ in ids if tables.has_vectors(model, id_)}
 
+    def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
+        tables = self._connection.read()
+        stored = {id_: tables.vectors[model.fingerprint, id_] for id_ in ids if tables.has_vectors(model, id_)}
+        return tuple(RecordVectors(id_, one.pieces, one.fluency) for id_, one in stored.items())
+
     def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
         tables = self._connection.read()
         records = [tables.records[id_] for space, id_ in tables.vectors if space == model.fingerprint]

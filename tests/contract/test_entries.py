@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from mindex.clock import DAY_MS
 from mindex.errors import ConflictError, NotFoundError
-from mindex.model import Change, MemoryStatistics, Record, Session, SessionPage
+from mindex.model import Change, Filters, MemoryStatistics, Record, Session, SessionPage
 from mindex.model.consolidation import FROM
 from mindex.store.base import Access, RetryPolicy, Store
+from mindex.store.usage_counts import UsageCounts
 from tests.contract.records import EVERYONE, found, memory_of, turn, update
 
 
@@ -358,6 +360,32 @@ def test_statistics_of_every_agent_count_the_memories_of_each(store: Store) -> N
     store.entries.add([memory_of("one", type="fact", importance=4), theirs, turn("t", "s", 9)], by="me")
     found = store.entries.statistics("*")
     assert (found.total, found.by_type, found.average_importance) == (2, {"fact": 1, "event": 1}, 3.0)
+
+
+def test_usage_counts_by_day_what_was_created_and_returned(store: Store) -> None:
+    store.files.apply([update("a.md", "apples")])
+    memories = [
+        replace(memory_of("old", importance=5), created_at=DAY_MS - 1),
+        replace(memory_of("new", importance=5), created_at=DAY_MS),
+        replace(memory_of("main", importance=9), created_at=2 * DAY_MS),
+        replace(memory_of("ancient", importance=1), created_at=-1),
+        replace(memory_of("theirs"), agent="b"),
+        memory_of("expired", expires_at=5),
+        memory_of("gone"),
+    ]
+    store.entries.add([*memories, turn("t", "s", 9)], by="me")
+    retire(store, "gone")
+    accesses = [Access("new", at, "get") for at in (5, DAY_MS, DAY_MS + 1)]
+    store.entries.log_access([*accesses, Access("t", 7, "get"), Access("theirs", 5, "get")], oldest=0, rows=99)
+    store.settle()
+    found = store.entries.usage(Filters(agent="a"), limit=2)
+    assert (dict(found.entries), dict(found.chunks)) == ({-1: 1, 0: 2, 1: 1, 2: 1}, {0: 1})
+    assert dict(found.recalls) == {0: 2, 1: 2}
+    assert found.most_recalled == (("new", 3, DAY_MS + 1), ("t", 1, 7))
+    assert (found.memories, found.never_recalled, found.unused) == (4, 3, ("main", "old"))
+    assert store.entries.usage(Filters(agent="*"), limit=9).memories == 5
+    nothing = Filters(agent="nobody", kinds=("memory",))
+    assert store.entries.usage(nothing, limit=9) == UsageCounts({}, {}, {}, (), 0, 0, ())
 
 
 def test_logged_queries_can_be_read_and_forgotten(store: Store) -> None:

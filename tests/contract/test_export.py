@@ -216,6 +216,23 @@ def test_accesses_are_exported_and_restored(filled: Store) -> None:
     assert counted() == {"two": Accesses(2, 9)}
 
 
+def test_the_log_of_accesses_is_exported_on_request_and_restored(filled: Store) -> None:
+    logged = (Access("two", 7, "get"), Access("two", 9, "search", "tea", 0.5))
+    filled.entries.log_access(logged, oldest=0, rows=100)
+    filled.settle()
+
+    def log(*, asked: bool) -> list[tuple[Access, ...]]:
+        with filled.entries.export_snapshot(log=asked) as snapshot:
+            return [row.accesses.log for row in snapshot.rows if row.accesses]
+
+    assert (log(asked=False), log(asked=True)) == ([()], [logged])
+    with filled.entries.export_snapshot(log=True) as snapshot:
+        rows = list(snapshot.rows)
+    filled.entries.purge([row.record.id for row in rows])
+    restored(filled, rows)
+    assert log(asked=True) == [logged]
+
+
 def test_a_record_is_found_by_the_former_ids_of_a_row_with_its_text(filled: Store) -> None:
     twin = ExportRow(replace(memory_of("twin"), text="text of two", fields={"foreign_ids": {"mudpuppy": "8"}}))
     for _ in range(2):

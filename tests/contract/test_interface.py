@@ -15,7 +15,9 @@ PROTOCOLS = {
     "retrieval": base.RetrievalStore,
     "vectors": base.VectorStore,
     "caches": base.CacheStore,
+    "tokens": base.TokenStore,
     "maintenance": base.Maintenance,
+    "sync": base.SyncStore,
 }
 TESTS = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
 

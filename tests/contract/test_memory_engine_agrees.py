@@ -260,6 +260,7 @@ def read_entries(store: Store, now: int) -> Results:
         "numbers": [entries.by_number(agent, number) for agent in AGENTS for number in range(9)],
         "expired": sorted(entries.expired(now)),
         "statistics": [entries.statistics(agent) for agent in AGENTS],
+        "usage": [entries.usage(Filters(agent=agent), limit=3) for agent in (*AGENTS, "*")],
         "superseded": [entries.superseded(id_) for id_ in ENTRIES],
         "linked": [entries.linked(id_, kind) for id_ in ENTRIES for kind in LINKS],
         "linked pairs": [entries.linked_pairs(kind, agent) for kind in LINKS for agent in (*AGENTS, "*")],

@@ -181,6 +181,7 @@ FILTERS = st.builds(
     kinds=st.sampled_from([(), ("memory",), ("chunk", "turn")]),
     types=st.sampled_from([(), ("fact",), ("fact", "preference")]),
     collections=st.sampled_from([(), ("docs",), ("docs", "more")]),
+    files_of=st.sampled_from([(), ("docs",), ("more", "none"), ("none",)]),
     path=st.sampled_from(["", "guide", "guide/", "*.md", "b.md", "GUIDE"]),
     tags=st.sampled_from([(), ("TEA",), ("grosse", "none")]),
     all_tags=st.sampled_from([(), ("tea",), ("tea", "Grösse")]),

@@ -32,6 +32,16 @@ def test_a_removed_chunk_is_found_neither_by_words_nor_by_its_vector(store: Stor
     assert store.vectors.pending(MODEL) == 0
 
 
+def test_vectors_are_read_with_the_fluency_they_were_stored_with(store: Store) -> None:
+    store.files.apply([update("a.md", "one", "two", "three")])
+    given = [RecordVectors("idamd2", [axis(5), axis(0, 0.5)], 0.25), RecordVectors("idamd1", [axis(9)], 1.0)]
+    store.vectors.put(MODEL, given)
+    read = store.vectors.with_fluency(MODEL, ["idamd2", "idamd3", "idamd1", "none"])
+    assert [(one.record, one.fluency) for one in read] == [("idamd2", 0.25), ("idamd1", 1.0)]
+    for one, before in zip(read, given, strict=True):
+        assert np.array_equal(np.asarray(one.vectors, np.float32), np.asarray(before.vectors, np.float32))
+
+
 def test_nearest_returns_the_true_cosine_of_the_best_piece(store: Store) -> None:
     store.files.apply([update("a.md", "one", "two")])
     store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(5), axis(0, 0.5)]), RecordVectors("idamd2", [axis(9)])])
@@ -269,6 +279,17 @@ def test_each_group_of_kinds_brings_its_own_nearest(open_store: Open, store: Sto
         assert (found["m"].fluency, found["m"].length) == (pytest.approx(0.4, abs=0.01), len("text of m"))
         assert found["idamd1"].fluency == pytest.approx(0.8, abs=0.01)
         assert (found["idamd1"].collection_size, found["t"].collection_size) == (1, 0)
+
+
+def test_records_that_come_later_are_of_their_own_group(store: Store) -> None:
+    store.files.apply([update("a.md", "one", "two")])
+    store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(0)])])
+    query = np.asarray(axis(0), np.float32)
+    assert len(store.retrieval.nearest(MODEL, query, Filters(agent="a"), 1).hits) == 1
+    store.entries.add([memory_of("m"), memory_of("n"), turn("t", "s", 1)], by="me")
+    store.vectors.put(MODEL, [RecordVectors(id_, [axis(0)]) for id_ in ("m", "n", "t")])
+    kinds = [hit.kind for hit in store.retrieval.nearest(MODEL, query, Filters(agent="a"), 1).hits]
+    assert sorted(kinds) == ["chunk", "memory", "turn"]
 
 
 def test_the_nearest_of_an_empty_scope_are_none(store: Store) -> None:

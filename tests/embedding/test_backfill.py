@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,11 +28,13 @@ class Lamp:
     def __init__(self, *refused: str) -> None:
         self.refused = refused
         self.calls: list[int] = []
+        self.texts: list[str] = []
 
     def load(self) -> None: ...
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         self.calls.append(len(texts))
+        self.texts += texts
         if any(word in text for text in texts for word in self.refused):
             raise EmbeddingError("the lamp does not take this", "say it in other words")
         lit = [any(word in text for word in ("lamp", "bulb", "bright")) for text in texts]
@@ -75,6 +78,22 @@ def test_a_backfill_that_embeds_nothing_raises_the_reason(memory: Memory) -> Non
     memory.models.use(Lamp("number"))
     with pytest.raises(EmbeddingError, match="the lamp does not take this"):
         memory.maintenance.backfill()
+
+
+def test_the_newest_files_are_embedded_first_and_of_one_day_the_smallest(
+    keyword_memory: Memory, tmp_path: Path
+) -> None:
+    filler = "Much more of it. " * 5
+    pages = {"a.md": f"Old {filler}", "b.md": f"Large {filler}", "c.md": "Small.", "d.md": "Newest."}
+    folder = write(tmp_path / "docs", pages)
+    day = 24 * 60 * 60
+    for name, second in (("a.md", 2 * day), ("b.md", 7 * day + 9), ("c.md", 7 * day), ("d.md", 8 * day)):
+        os.utime(folder / name, (second, second))
+    keyword_memory.index(folder)
+    lamp = Lamp()
+    Backfill(keyword_memory.store, lamp, batch=1).run()
+    words = ["Newest", "Small", "Large", "Old"]
+    assert [next(word for word in words if word in text) for text in lamp.texts] == words
 
 
 def test_a_limit_bounds_how_many_are_embedded(memory: Memory) -> None:

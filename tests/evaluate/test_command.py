@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import write
 from tests.evaluate.conftest import beir_set
+from tests.postgres_server import PostgresServer
 from tests.running import is_one_error, run_here
 
 METRICS = ["ndcg@10", "recall@5", "recall@10", "hit@5", "mrr", "tokens", "p50_ms", "p95_ms"]
@@ -37,6 +38,19 @@ def test_the_object_that_other_programs_rely_on(garden: Path) -> None:
     assert shown["version"]
     mean = sum(one["ndcg@10"] for one in shown["per_query"]["keyword"].values()) / 7
     assert shown["runs"]["keyword"]["ndcg@10"] == pytest.approx(mean, abs=1e-5)
+
+
+def test_a_set_is_measured_on_postgresql_and_nothing_stays_there(
+    garden: Path, postgres_database: str, postgres_server: PostgresServer
+) -> None:
+    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'mindex_scratch_%'"
+    here, there = (run_here("eval", garden, "--json", *more).json for more in ((), ("--on", postgres_database)))
+    assert there["runs"]["keyword"]["ndcg@10"] == pytest.approx(here["runs"]["keyword"]["ndcg@10"], abs=0.005)
+    assert postgres_server.run(schemas) == [(0,)]
+
+
+def test_only_postgresql_makes_a_database_for_a_run(garden: Path) -> None:
+    is_one_error(run_here("eval", garden, "--on", "azure://service/index"), "is no PostgreSQL database")
 
 
 def test_several_sets_have_a_mean(garden: Path, stars: Path) -> None:

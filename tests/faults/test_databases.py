@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -90,6 +91,40 @@ def test_the_folder_of_a_new_database_is_created(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot create"):
         Memory(tmp_path / "file" / "memory.db")
+
+
+@unix_only
+def test_only_its_owner_can_read_a_new_database_and_its_folder(db: Path, public_path: Path) -> None:
+    place = public_path / "a" / "b"
+    before = os.umask(0)  # the widest, as in some containers
+    try:
+        with Memory(place / "memory.db", options=KEYWORD) as memory:
+            memory.add("Herons eat fish")
+            made = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (place.parent, place, *place.iterdir())}
+            assert all(check.ok for check in memory.doctor() if check.name == "access")
+        migrate(database := Database(db), (*MIGRATIONS, add_column))
+        database.close()
+    finally:
+        os.umask(before)
+    assert {"memory.db", "memory.db-wal", "memory.db-shm"} <= set(made)
+    assert {name: mode for name, mode in made.items() if mode != (0o600 if "." in name else 0o700)} == {}
+    assert [stat.S_IMODE(path.stat().st_mode) for path in backups(db)] == [0o600]
+    (ran,) = run_as_nobody(["search", "herons"], env={**NO_MODEL, "MINDEX_DB": str(place / "memory.db")})
+    assert ran.code != 0 and "Herons" not in ran.out
+
+
+@unix_only
+def test_doctor_names_a_database_that_every_user_can_read_and_that_is_not_ours_to_close(
+    db: Path, public_path: Path
+) -> None:
+    db = shared(db, public_path)
+    db.parent.chmod(0o755)
+    db.chmod(0o644)
+    (ran,) = run_as_nobody(["doctor"], env={**NO_MODEL, "MINDEX_DB": str(db)})
+    assert ran.code == 1
+    assert f"every user of this machine may open {db}" in ran.out and f"chmod 600 {db}" in ran.out
+    assert "other users cannot open the file" in run_here("--db", db, "doctor").out  # its owner's command closes it
+    assert stat.S_IMODE(db.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("name", ["spaces in it.db", "quer?y#frag%41.db", "größe 東京.db", "it's.db", "-dash.db"])
@@ -447,7 +482,7 @@ def shared(db: Path, public_path: Path) -> Path:
     shutil.move(db.parent, public_path / "place")
     db = public_path / "place" / "memory.db"
     with contextlib.closing(sqlite3.connect(db)) as connection:
-        connection.execute("UPDATE collections SET root = ?", (str(public_path / "docs"),))
+        connection.execute("UPDATE collections SET root = ?, checksum = NULL", (str(public_path / "docs"),))
         connection.commit()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     open_up(db.parent)
@@ -463,16 +498,17 @@ def test_a_read_only_database_is_searched_and_not_written(db: Path, what: str, p
     if what in ("folder", "both"):
         db.parent.chmod(0o555)
     write(public_path / "docs", {"new.md": "anchor"})
-    reading = (["search", "harbour"], ["status"], ["list"], ["get", "1.md"], ["doctor"], ["index", "--dry-run"])
+    reading = (["search", "harbour"], ["status"], ["list"], ["get", "1.md"], ["index", "--dry-run"])
     writing = (["index"], ["index", public_path / "docs"], ["optimize"], ["index", "--remove", "docs"])
     env = {**NO_MODEL, "MINDEX_DB": str(db)}
-    ran = run_as_nobody(*([*command, "--json"] for command in reading), *writing, env=env)
+    *ran, doctor = run_as_nobody(*([*command, "--json"] for command in reading), *writing, ["doctor"], env=env)
     for command, one in zip(reading, ran[: len(reading)], strict=True):
         assert (one.code, one.err) == (0, ""), (command, one)
     assert ran[0].json["total"] == 20
     assert ran[len(reading) - 1].json["collections"][0]["files"]["new"] == 1
     for one in ran[len(reading) :]:
         is_one_error(one, f"{db} is read-only", "writable")
+    assert f"every user of this machine may open {db}" in doctor.out
 
 
 @unix_only

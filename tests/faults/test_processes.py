@@ -56,6 +56,17 @@ SqliteVectorStore.put = put_three
 main()
 """
 
+# Memories that come and go.
+ADD_AND_FORGET = """
+import sys
+from mindex.memory import Memory
+with Memory(sys.argv[1], options={"embedding.provider": "none"}) as memory:
+    for count in range(60):
+        added = memory.add(f"harbour {sys.argv[2]} number {count}").id
+        if count % 2:
+            memory.forget(added)
+"""
+
 
 def pages(root: Path, count: int) -> Path:
     return write(
@@ -99,6 +110,24 @@ def expected(tmp_path: Path) -> Counter[tuple[str, int, str]]:
 
 
 # ── at once ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_a_search_never_fails_while_other_processes_add_and_forget(tmp_path: Path) -> None:
+    """The word is in every record, and their number changes between any two statements."""
+    db = tmp_path / "memory.db"
+    with Memory(db, options=KEYWORD) as reader:
+        reader.add("harbour at the beginning")
+        writers = [start(db, name, program=ADD_AND_FORGET) for name in ("a", "b")]
+        searches = 0
+        while any(writer.poll() is None for writer in writers) or not searches:
+            for query in ("harbour", "harbour number 3", '"harbour a"'):
+                hits = reader.search(query, limit=20).hits
+                assert all(isinstance(hit.score, float) and 0 <= hit.relevance <= 1 for hit in hits)
+            reader.status()
+            searches += 1
+        assert [finish(writer).code for writer in writers] == [0, 0]
+    assert is_sound(db)
 
 
 @pytest.mark.slow

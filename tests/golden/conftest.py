@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.databases import Databases
 from tests.golden.chat import chat_server
 from tests.golden.compare import Golden
 from tests.golden.workspace import Workspace
@@ -19,23 +20,26 @@ collect_ignore_glob = ["test_*.py"] if sys.platform == "win32" else []
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    return Golden(update=request.config.getoption("--update-golden"))
+    on_server = request.config.getoption("store") == "postgres"
+    return Golden(update=request.config.getoption("--update-golden"), on_server=on_server)
 
 
 @pytest.fixture(scope="session")
-def keyword_workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def keyword_workspace(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Workspace:
     """Without a model: the same on every machine."""
     settings = {"MINDEX_EMBEDDING_PROVIDER": "none"}
-    workspace = Workspace(tmp_path_factory.mktemp("golden"), settings, indexed=("handbook", "notes"))
+    workspace = Workspace(tmp_path_factory.mktemp("golden"), settings, ("handbook", "notes"), databases)
     workspace.build()
     return workspace
 
 
 @pytest.fixture(scope="session")
-def model_workspace(tmp_path_factory: pytest.TempPathFactory, shared_model_cache: None) -> Workspace:
+def model_workspace(
+    tmp_path_factory: pytest.TempPathFactory, shared_model_cache: None, databases: Databases
+) -> Workspace:
     """With the built-in model. A smaller database: embedding takes time."""
     settings = {"MINDEX_CACHE_DIR": os.environ["MINDEX_CACHE_DIR"]}
-    workspace = Workspace(tmp_path_factory.mktemp("golden"), settings, indexed=("notes",))
+    workspace = Workspace(tmp_path_factory.mktemp("golden"), settings, ("notes",), databases)
     workspace.build()
     return workspace
 

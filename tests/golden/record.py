@@ -36,6 +36,17 @@ COMPUTED: Masks = (
     (r"^(\d+ of \d+.* · )\d+(?= tokens)|\d+(?= <ms> <ms>$)", r"\1<tokens>"),
 )
 
+# What differs between stores: the version of the schema, what only a file has, and the digits of scores (`COMPUTED`).
+OF_THE_STORE: Masks = (
+    *COMPUTED,
+    (r'(?<="schema": )\d+|(?<=\(schema )\d+', "<schema>"),
+    (r"^ok +(?:file|access|vector index) .*\n", ""),
+    (r'^  \{\s+"name": "(?:file|access|vector index)",\s+"ok": true,\s+"message": "[^"]*"\s+\},\n', ""),
+    (r"<score>[\d.]+</score>", "<score><number></score>"),
+    (r"^(\w+,(?:[^,]*,){5})0\.\d+(?=,)", r"\1<number>"),  # the score in a line of CSV
+    (r"(?<=standing )[+-][\d.]+", "<number>"),
+)
+
 
 def masked(text: str, masks: Masks) -> str:
     for pattern, placeholder in masks:

@@ -21,7 +21,15 @@ def recorded(case: str, lines: list[str], workspace: Workspace) -> str:
     return text if case.startswith(TEXT_ONLY) else f"{text}\n{workspace.transcript(lines, '--json')}"
 
 
-@pytest.mark.parametrize("case", CASES)
+# Two hits whose scores differ by .00003: BM25 of PostgreSQL, which knows other frequencies of phrases, swaps them.
+NEARLY_TIED = frozenset({"search/view-full", "search/view-compact", "search/view-digest", "search/view-dual"})
+# Those, what a database that is not shared answers, and backups of files.
+OF_SQLITE = {*NEARLY_TIED, "admin/not-shared", "health/backup"}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.sqlite_only) if case in OF_SQLITE else case for case in CASES]
+)
 def test_output(case: str, workspace: Workspace, golden: Golden) -> None:
     golden.check(f"cli/{case}", recorded(case, CASES[case], workspace))
 

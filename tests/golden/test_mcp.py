@@ -38,6 +38,8 @@ def anyio_backend() -> str:
 async def test_answers(name: str, workspace: Workspace, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     # A memory's rank depends on how often it was returned, which a server writes down in the background.
     monkeypatch.setenv("MINDEX_BOOST_MEMORY", "0")
+    if "://" in workspace.database:  # exports go beside a database that is a file
+        monkeypatch.setenv("MINDEX_EXPORT_PATH", str(workspace.root / "memory-export"))
     workspace.reset()
     text = await Session(workspace).transcript(SESSIONS[name])
     golden.check(f"mcp/{name}", _without_accesses(workspace.normalised(text)))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import Databases
 from tests.golden import freeze
 from tests.golden.chat import Chat
 from tests.golden.record import VARIABLE, masked, readable
@@ -32,6 +33,7 @@ BUILT_AT = datetime(2026, 3, 16, 9, 0, tzinfo=UTC)
 FIRST_STEP_AT = datetime(2026, 3, 16, 10, 0, tzinfo=UTC)
 STEP_MS = 60_000
 
+_DATABASE = "memory.db"
 # Anchors show absolute paths, and tokens are counted by their letters: the length must be the same on every machine.
 _ROOT_LENGTH = 160
 
@@ -46,7 +48,10 @@ class Workspace:
     base: Path
     environment: dict[str, str]
     indexed: tuple[str, ...]
+    databases: Databases
     chat: Chat | None = None
+    database: str = ""
+    _kept_database: str = ""
     _step: int = field(default=0, init=False)
 
     @property
@@ -75,6 +80,9 @@ class Workspace:
         shutil.copytree(HANDBOOK, self.root / "handbook")
         for script in (self.root / "incoming").glob("*.sql"):
             _make_database(script.with_suffix(".db"), script.read_text(encoding="utf-8"))
+        self.database = self.databases.new(self.root / _DATABASE)
+        if self._on_server:
+            (self.root / _DATABASE).touch()  # some commands are given a file that is no text
         for path in self.root.rglob("*"):
             _set_time(path, FILES_AT.timestamp())
         with self.entered():
@@ -83,6 +91,13 @@ class Workspace:
                 code, _, err = self._run(command)
                 assert code == 0, err
         shutil.copytree(self.root, self._kept)
+        if self._on_server:
+            self._kept_database = self.databases.copy(self.database, self._kept)
+
+    @property
+    def _on_server(self) -> bool:
+        """Whether the database is none of the workspace's files."""
+        return "://" in self.database
 
     def reset(self) -> None:
         """Bring back what was changed or removed. That is little in most scripts; copying all files takes longer."""
@@ -94,6 +109,8 @@ class Workspace:
         for name in sorted(before.keys() - (now.keys() - set(changed))):
             path = self.root / name
             path.mkdir() if before[name] == _FOLDER else shutil.copy2(self._kept / name, path)
+        if self._on_server:
+            self.databases.restore(self.database, self._kept_database)
         self._step = 0
         self.next_step()
 
@@ -123,7 +140,7 @@ class Workspace:
             **dict.fromkeys(homes, str(self.root / "home")),
             "TZ": "UTC",
             "COLUMNS": "120",
-            "MINDEX_DB": str(self.root / "memory.db"),
+            "MINDEX_DB": self.database,
             "MINDEX_CACHE_DIR": str(self.root / "cache"),
         }
 
@@ -192,7 +209,7 @@ class Workspace:
         return self.normalised("".join(shown))
 
     def normalised(self, text: str) -> str:
-        text = masked(text, VARIABLE).replace(str(self.root), "<root>")
+        text = masked(text, VARIABLE).replace(self.database, f"<root>/{_DATABASE}").replace(str(self.root), "<root>")
         return text.replace(self.chat.url, "<server>") if self.chat else text
 
 

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
 
 import mindex.ingest.file_scan as scan_module
 from mindex.ingest.file_scan import ScannedFile, read_bytes, scan
+from mindex.ingest.ignore_rules import rules_from_patterns
 from mindex.model import SkippedFile
 
 LIMIT = 1_000
@@ -220,3 +225,28 @@ def refuse(monkeypatch: pytest.MonkeyPatch, folder: Path, error: OSError) -> Non
         return real(path)
 
     monkeypatch.setattr(scan_module.os, "scandir", scandir)
+
+
+GLOBS = st.text(alphabet="ab*?/.", min_size=1, max_size=10)
+PATHS = st.text(alphabet="ab./", min_size=1, max_size=12).filter(lambda path: not path.startswith("/"))
+
+
+@settings(max_examples=1_000)
+@given(GLOBS, PATHS)
+def test_a_pattern_ignores_what_it_does_in_pathspec(line: str, path: str) -> None:
+    try:
+        theirs = GitIgnoreSpec.from_lines([f"{line}/*" if line.endswith("/**") else line]).check_file(path).include
+    except ValueError:
+        return
+    assert rules_from_patterns([line]).ignores(path) == bool(theirs)
+
+
+@pytest.mark.parametrize(
+    "line", ["*a*a*a*a*a*a*a*a*a*a*b.md", "*" * 60 + "x", "[ab]*" * 20 + "c.md", "**/a/" * 20 + "b"]
+)
+def test_no_pattern_takes_long(line: str) -> None:
+    rules = rules_from_patterns([line])
+    started = time.process_time()
+    for path in ("a" * 250 + ".md", "a/" * 100 + "x.md"):
+        assert not rules.ignores(path)
+    assert time.process_time() - started < 5  # minutes, or years, before

@@ -181,3 +181,8 @@ def test_a_forgotten_record_is_said_to_be_one(memory: Memory) -> None:
         found = memory.get(reference)
         assert (found.records, found.missing) == ((), (reference,))
         assert found.why == (f"'{id_}' is forgotten; `mindex restore {id_}` brings it back",)
+
+
+def test_more_than_a_hundred_references_at_once_are_refused(memory: Memory) -> None:
+    with pytest.raises(UsageError, match="101 references are too many"):
+        memory.get(*["notes.md"] * 101)

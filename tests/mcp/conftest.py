@@ -18,6 +18,7 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.tools import StrictTool
 from tests.conftest import HANDBOOK
+from tests.databases import Databases
 
 KEYWORD: dict[str, object] = {"embedding.provider": "none"}
 
@@ -52,11 +53,11 @@ class Served:
 
 
 @pytest.fixture(scope="session")
-def handbook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def handbook_server(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Served]:
     """Shared: tests must not change what is indexed."""
     root = tmp_path_factory.mktemp("served")
     shutil.copytree(HANDBOOK, root / "handbook")
-    host = MemoryHost(ServerOptions(db=str(root / "memory.db"), root=root, settings=KEYWORD))
+    host = MemoryHost(ServerOptions(db=databases.new(root / "memory.db"), root=root, settings=KEYWORD))
     host.memory.index(root / "handbook")
     yield Served(host, MindexServer(host, dialect_named("native")), root)
     host.close()
@@ -69,17 +70,17 @@ async def client(handbook_server: Served) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Served]:
+def own(tmp_path: Path, database: str) -> Iterator[Served]:
     """An empty memory of the test's own."""
     native = dialect_named("native")
-    options = ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD, guidance=native.guidance)
+    options = ServerOptions(db=database, root=tmp_path, settings=KEYWORD, guidance=native.guidance)
     host = MemoryHost(options)
     yield Served(host, MindexServer(host, native), tmp_path)
     host.close()
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def serving(tmp_path: Path, database: str) -> Iterator[Callable[..., Served]]:
     """Makes servers of any dialect over one memory of the test's own, with the dialect's settings."""
     opened: list[MemoryHost] = []
 
@@ -89,7 +90,7 @@ def serving(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         opened.append(
             MemoryHost(
                 ServerOptions(
-                    db=str(tmp_path / "memory.db"),
+                    db=database,
                     root=tmp_path,
                     agent=agent,
                     settings=given,

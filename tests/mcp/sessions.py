@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters
@@ -78,9 +77,9 @@ class Session:
 
 
 @asynccontextmanager
-async def session(tools: str, folder: Path, **settings: str) -> AsyncIterator[Session]:
+async def session(tools: str, database: str, **settings: str) -> AsyncIterator[Session]:
     """A session with `mindex serve --tools NAME` in a process of its own."""
-    command = [*MINDEX, "--db", str(folder / "own.db"), "serve", "--tools", tools]
+    command = [*MINDEX, "--db", database, "serve", "--tools", tools]
     environment = {**os.environ, **settings}
     async with Client(StdioServerParameters(command=command[0], args=command[1:], env=environment)) as client:
         yield Session(client)

@@ -28,8 +28,8 @@ LISTING = "Here're the files and directories up to 2 levels deep in {}, excludin
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[MemoryHost]:
-    opened = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+def host(tmp_path: Path, database: str) -> Iterator[MemoryHost]:
+    opened = MemoryHost(ServerOptions(db=database, root=tmp_path, settings=KEYWORD))
     yield opened
     opened.close()
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import anyio
@@ -15,6 +15,8 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex.model import IndexReport, Progress
+from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.onnx.engine import Engine
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
 from tests.providers.servers import ModelServer, status
@@ -31,11 +33,11 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[MemoryHost, MindexServer]]]:
+def serve(tmp_path: Path, database: str) -> Iterator[Callable[..., tuple[MemoryHost, MindexServer]]]:
     opened: list[MemoryHost] = []
 
     def make(**options: object) -> tuple[MemoryHost, MindexServer]:
-        given = {"db": str(tmp_path / "memory.db"), "root": tmp_path, "settings": KEYWORD, **options}
+        given = {"db": database, "root": tmp_path, "settings": KEYWORD, **options}
         native = dialect_named("native")
         opened.append(MemoryHost(ServerOptions(**given, guidance=native.guidance)))  # type: ignore[arg-type]
         return opened[-1], MindexServer(opened[-1], native)
@@ -171,21 +173,31 @@ def test_the_handshake_does_not_wait_for_a_locked_database(
     monkeypatch.setattr(host, "_memory", None)
     opened = host._open
     monkeypatch.setattr(host, "_open", lambda: unlocked.wait(LONG) and opened())
-    assert host.peek(0.01) is None
+    assert host.peek(0.01, 0.01) is None
     unlocked.set()
     assert host.memory.status().tier == "keyword"
 
 
 async def test_a_search_before_the_model_is_loaded_uses_keywords_and_notes_it(
-    handbook_memory: Memory, serve: Callable[..., tuple[MemoryHost, MindexServer]]
+    handbook_memory: Memory,
+    serve: Callable[..., tuple[MemoryHost, MindexServer]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     host, server = serve(db=str(handbook_memory.settings.database), settings={"embedding.wait": 0})
+    asked, open_model = threading.Event(), LocalEmbedder._open
+
+    def held(embedder: LocalEmbedder) -> Engine:
+        assert asked.wait(LONG)
+        return open_model(embedder)
+
+    monkeypatch.setattr(LocalEmbedder, "_open", held)
     async with Client(server) as client:
         early = structured(
             await client.call_tool("search", {"query": "how long may a door status live, asked too early"})
         )
         assert early["tier"] == "keyword"
         assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
+        asked.set()
         embedder = host.memory.models.embedder
         assert embedder is not None
         wait_until(lambda: embedder.loaded, what="the model, which the first search began to load")
@@ -212,9 +224,9 @@ def of(served: ModelServer) -> dict[str, object]:
 
 
 def test_records_without_vectors_are_embedded_after_the_first_search(
-    docs: Path, model_server: ModelServer, serve: Callable[..., tuple[MemoryHost, MindexServer]], tmp_path: Path
+    docs: Path, model_server: ModelServer, serve: Callable[..., tuple[MemoryHost, MindexServer]], database: str
 ) -> None:
-    with Memory(tmp_path / "memory.db", options=of(model_server)) as memory:
+    with Memory(database, options=of(model_server)) as memory:
         memory.index(docs, embed=False)
         memory.add("The user prefers dark mode.", embed=False)
     host, _ = serve(settings=of(model_server))
@@ -233,12 +245,13 @@ def test_a_model_that_was_down_is_tried_again_at_intervals(
     model_server: ModelServer,
     serve: Callable[..., tuple[MemoryHost, MindexServer]],
     tmp_path: Path,
+    database: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("mindex.mcp.background_work._BACKFILL_SECONDS", 0.3)
     model_server.always = status(503)
-    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+    with Memory(database, options=KEYWORD) as memory:
         memory.index(docs)
     host, _ = serve(settings={**of(model_server), "embedding.timeout": 5.0})
     host.start()
@@ -259,13 +272,14 @@ def test_a_running_server_loads_the_model_that_a_reembedding_chose(
     model_server: ModelServer,
     serve: Callable[..., tuple[MemoryHost, MindexServer]],
     tmp_path: Path,
+    database: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mindex.mcp.background_work._MODEL_CHECK_SECONDS", 0.05)
     host, _ = serve(settings={}, build=docs)
     host.start()
     wait_until(lambda: not host.notes() and host.memory.status().embedding.pending == 0, what="the index")
-    with Memory(tmp_path / "memory.db") as memory:
+    with Memory(database) as memory:
         memory.models.reembed(provider="openai", model="some-model", url=model_server.url)
 
     def followed() -> bool:
@@ -274,3 +288,34 @@ def test_a_running_server_loads_the_model_that_a_reembedding_chose(
 
     wait_until(followed, what="the other model")  # without any request
     assert host.memory.search("text of page 1").tier == "hybrid"
+
+
+@pytest.mark.model
+async def test_indexing_one_page_does_not_wait_for_what_else_is_pending(
+    tmp_path: Path,
+    database: str,
+    serve: Callable[..., tuple[MemoryHost, MindexServer]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = write(tmp_path / "old", {f"{n}.md": f"# Elder {n}\n\nText of page {n}." for n in range(40)})
+    with Memory(db=database) as memory:
+        memory.index(old, embed=False)
+    write(tmp_path / "new", {"page.md": "# Fresh\n\nThe harbour has three cranes."})
+    release, held, real = threading.Event(), threading.Event(), LocalEmbedder.embed
+
+    def embed(self: LocalEmbedder, texts: Sequence[str]) -> object:
+        if any("Elder" in text for text in texts):
+            held.set()
+            assert release.wait(LONG)
+        return real(self, texts)
+
+    monkeypatch.setattr(LocalEmbedder, "embed", embed)
+    host, server = serve(settings={})
+    host.memory.models.load()
+    host.background.embed()
+    assert await anyio.to_thread.run_sync(held.wait, LONG)  # the others are being embedded, and take long
+    async with Client(server) as client:
+        report = structured(await client.call_tool("index", {"path": "new"}))
+    assert (report["embedded"], report["pending"], release.is_set()) == (1, 40, False)
+    release.set()
+    wait_until(lambda: host.memory.embedding.status().pending == 0, what="the others")

@@ -1,38 +1,36 @@
 from __future__ import annotations
 
-import threading
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
 import httpx2
 import pytest
-import uvicorn
 
 from mcp import Client
 from mindex.errors import UsageError
-from mindex.mcp.dialects import dialect_named
-from mindex.mcp.http import Address, app, bind, parse_address
-from mindex.mcp.server import MindexServer
-from tests.mcp.conftest import Served, structured
+from mindex.mcp.http import Address, bind, parse_address
+from tests.conftest import HANDBOOK
+from tests.mcp.conftest import structured
+from tests.mcp.team import Team, team_server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
 LONG = 60.0
 
 
 @pytest.fixture(scope="module")
-def address(handbook_server: Served) -> Iterator[Address]:
-    """A real server on a free port."""
-    listening = bind(parse_address("0"))
-    address = Address("127.0.0.1", listening.getsockname()[1])
-    server = MindexServer(handbook_server.host, dialect_named("native"))
-    running = uvicorn.Server(uvicorn.Config(app(server, address), log_level="error", timeout_graceful_shutdown=2))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    yield address
-    running.should_exit = True
-    thread.join(LONG)
-    assert not thread.is_alive()
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    """A real server on a free port, without tokens."""
+    root = tmp_path_factory.mktemp("served")
+    shutil.copytree(HANDBOOK, root / "handbook")
+    with team_server(root, tokens=False, prepare=lambda memory: memory.index(root / "handbook")) as team:
+        yield team
+
+
+@pytest.fixture
+def address(team: Team) -> Address:
+    return parse_address(team.url.removeprefix("http://"))
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

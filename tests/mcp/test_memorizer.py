@@ -38,16 +38,18 @@ synthesize_facts export_memory import_memory
 """.split()
 
 
-def serve(folder: Path, **settings: object) -> MemoryHost:
+def serve(folder: Path, database: str, **settings: object) -> MemoryHost:
     dialect = dialect_named(DIALECT)
     given = {**KEYWORD, **dialect.settings_for(None), **settings}
+    if "://" in database:  # beside a file there is a folder of exports
+        given.setdefault("export.path", str(folder / "memory-export"))
     delay = dialect.backfill_delay
-    return MemoryHost(ServerOptions(db=str(folder / "memory.db"), root=folder, settings=given, backfill_delay=delay))
+    return MemoryHost(ServerOptions(db=database, root=folder, settings=given, backfill_delay=delay))
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[MemoryHost]:
-    opened = serve(tmp_path)
+def host(tmp_path: Path, database: str) -> Iterator[MemoryHost]:
+    opened = serve(tmp_path, database)
     yield opened
     opened.close()
 
@@ -151,8 +153,10 @@ async def test_similar_facts_of_a_category_are_named_and_the_fact_is_stored(memo
 
 
 @pytest.mark.parametrize("mode", ["redact", "strict"])
-async def test_a_fact_with_a_secret_is_refused_and_nothing_of_it_is_stored(tmp_path: Path, mode: str) -> None:
-    host = serve(tmp_path, **{"secrets.mode": mode})
+async def test_a_fact_with_a_secret_is_refused_and_nothing_of_it_is_stored(
+    tmp_path: Path, database: str, mode: str
+) -> None:
+    host = serve(tmp_path, database, **{"secrets.mode": mode})
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
         memorizer = Memorizer(client)
         refused = "the fact holds a secret (password), so nothing was stored; take it out"
@@ -165,8 +169,8 @@ async def test_a_fact_with_a_secret_is_refused_and_nothing_of_it_is_stored(tmp_p
     host.close()
 
 
-async def test_a_fact_with_a_secret_is_stored_where_secrets_are_allowed(tmp_path: Path) -> None:
-    host = serve(tmp_path, **{"secrets.mode": "off"})
+async def test_a_fact_with_a_secret_is_stored_where_secrets_are_allowed(tmp_path: Path, database: str) -> None:
+    host = serve(tmp_path, database, **{"secrets.mode": "off"})
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
         await Memorizer(client)("store_fact", fact="The password: hunter2hunter2! opens it", category="background")
         (fact,) = (await Memorizer(client)("list_facts"))["facts"]
@@ -650,11 +654,11 @@ async def test_stats_of_an_empty_and_of_a_filled_memory(memorizer: Memorizer, me
 
 
 @pytest.mark.model
-async def test_records_are_embedded_batch_by_batch_until_none_remain(tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+async def test_records_are_embedded_batch_by_batch_until_none_remain(tmp_path: Path, database: str) -> None:
+    with Memory(database, options=KEYWORD) as memory:
         for number in range(5):
             memory.add(f"Matter number {number} is about {'tea wine milk beer rum'.split()[number]}.", type="pattern")
-    host = serve(tmp_path, **{"embedding.provider": "local"})
+    host = serve(tmp_path, database, **{"embedding.provider": "local"})
     answers = []
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
         memorizer = Memorizer(client)
@@ -683,9 +687,9 @@ def model() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-async def learned(tmp_path: Path, model: ChatServer) -> AsyncIterator[Memorizer]:
+async def learned(tmp_path: Path, database: str, model: ChatServer) -> AsyncIterator[Memorizer]:
     """A client of the dialect, where a language model is configured."""
-    host = serve(tmp_path, **model.options)
+    host = serve(tmp_path, database, **model.options)
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
         yield Memorizer(client)
     host.close()
@@ -724,9 +728,9 @@ async def test_a_model_that_fails_is_a_note_and_the_conversation_is_stored(
 
 
 async def test_facts_are_extracted_batch_by_batch_until_none_remain(
-    learned: Memorizer, model: ChatServer, tmp_path: Path
+    learned: Memorizer, model: ChatServer, database: str
 ) -> None:
-    with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
+    with Memory(database, options=KEYWORD) as memory:
         for place in ("Rome", "Oslo", "Lima", "Bonn", "Kyiv"):
             memory.conversations.add(f"The site of {place} is closed.", "Noted.")
         memory.conversations.add("The site of Riga is closed.", "Noted.", agent="eva")
@@ -819,8 +823,8 @@ async def test_export_as_json_has_the_layout_of_memorizer(memorizer: Memorizer, 
     assert not list(folder.rglob(".export-*"))
 
 
-async def test_export_as_markdown_goes_to_the_configured_folder(tmp_path: Path) -> None:
-    host = serve(tmp_path, **{"export.path": str(tmp_path / "out")})
+async def test_export_as_markdown_goes_to_the_configured_folder(tmp_path: Path, database: str) -> None:
+    host = serve(tmp_path, database, **{"export.path": str(tmp_path / "out")})
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
         memorizer = Memorizer(client)
         await filled(memorizer)
@@ -930,9 +934,9 @@ async def test_a_fact_that_cannot_be_imported_is_named_and_the_rest_is_imported(
 
 
 @pytest.mark.slow
-async def test_memorizer_works_over_stdio(tmp_path: Path) -> None:
+async def test_memorizer_works_over_stdio(tmp_path: Path, database: str) -> None:
     command = [sys.executable, "-c", "from mindex.cli.main import main; main()"]
-    arguments = [*command[1:], "--db", str(tmp_path / "m.db"), "serve", "--tools", DIALECT]
+    arguments = [*command[1:], "--db", database, "serve", "--tools", DIALECT]
     environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none", "MEMORY_EXPORT_PATH": str(tmp_path / "out")}
     async with Client(StdioServerParameters(command=command[0], args=arguments, env=environment)) as client:
         memorizer = Memorizer(client)

@@ -39,9 +39,9 @@ def ollama() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
+def env(tmp_path: Path, database: str) -> dict[str, str]:
     return {
-        "MEMORY_DB_PATH": str(tmp_path / "data" / "memory.db"),
+        "MEMORY_DB_PATH": database,
         "MEMORY_EXPORT_PATH": str(tmp_path / "memory-export"),
         "EMBEDDING_PROVIDER": "none",
     }
@@ -127,7 +127,8 @@ async def test_facts_are_stored_once_searched_in_tiers_corrected_and_deleted(
         deleted = await data(client, "delete_fact", fact_id=7)
         assert deleted == {"deleted_fact": "Tiles are rendered with OpenLayers."}
         assert await call(client, "delete_fact", fact_id=7) == {"success": False, "error": "Fact not found: 7"}
-    assert (tmp_path / "data" / "memory.db").is_file()
+    with Memory(env["MEMORY_DB_PATH"], options={"embedding.provider": "none"}) as memory:
+        assert "main" in memory.store.entries.agents()
 
 
 async def test_conversations_profile_skills_contacts_and_projects_are_kept(env: dict[str, str], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.model import Progress
+from mindex.present.fence import body
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
 
@@ -41,13 +42,13 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_host(tmp_path: Path) -> Iterator[Callable[..., MemoryHost]]:
+def open_host(database: str) -> Iterator[Callable[..., MemoryHost]]:
     opened: list[MemoryHost] = []
 
     def make(source: Path | None, **options: object) -> MemoryHost:
         dialect = dialect_named("memory-exchange")
         settings = {**KEYWORD, **dialect.settings_for(source)}
-        given = {"db": str(tmp_path / "memory.db"), "exclude": dialect.exclude, **options}
+        given = {"db": database, "exclude": dialect.exclude, **options}
         opened.append(MemoryHost(ServerOptions(source=source, settings=settings, **given)))  # type: ignore[arg-type]
         return opened[-1]
 
@@ -89,16 +90,16 @@ async def test_results_have_the_text_of_memory_exchange(client: Client, source: 
         "Domain: caching\n"
         "Tags: door_status\n"
         "\n"
-        "## TTL\n\nEach `door_status` entry expires after 45 seconds.\n"
+        "  ## TTL\n\n  Each `door_status` entry expires after 45 seconds.\n"  # indented: it cannot pose as a result
         "\n"
     )
     assert structured(result)["fusion"] == "rrf"
-    assert structured(result)["results"][0]["text"] in text(result)
+    assert body(structured(result)["results"][0]["text"]) in text(result)
 
 
 async def test_a_result_without_tags_has_no_line_for_them(client: Client) -> None:
     message = text(await client.call_tool("search_memory_bank", {"query": "session", "topK": 1}))
-    assert "Domain: auth\n\n## TTL" in message
+    assert "Domain: auth\n\n  ## TTL" in message
 
 
 async def test_nothing_found_is_one_sentence(client: Client) -> None:
@@ -211,6 +212,7 @@ async def test_an_empty_index_is_warned_about(source: Path, open_host: Callable[
     assert "\n\n**Warning:** The index is empty." in message
 
 
+@pytest.mark.sqlite_only  # the file of another program
 async def test_a_database_of_memory_exchange_is_not_changed(
     tmp_path: Path, source: Path, open_host: Callable[..., MemoryHost], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -343,7 +345,7 @@ async def test_a_folder_that_was_indexed_before_is_searched_at_once(
         (
             {"--azure-search-endpoint": "https://x.search.windows.net"},
             {},
-            ("--azure-search-endpoint is not used: the index is in the database that `db` names",),
+            ("--azure-search-endpoint is not used: name the index with --db azure://SERVICE/INDEX",),
         ),
         (
             {"--provider": "azure", "--model-path": "m"},

@@ -71,8 +71,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def flags(tmp_path: Path, docs: Path) -> list[str]:
-    database = str(tmp_path / "memory_exchange.db")
+def flags(docs: Path, database: str) -> list[str]:
     return ["--source-path", str(docs), "--database-path", database, "--build-index", "--provider", "local"]
 
 
@@ -83,6 +82,7 @@ def blocks(message: str) -> list[dict[str, str]]:
     results = []
     for block in found:
         fields, content = block.split("\n\n", 1)
+        content = re.sub(r"(?m)^  ", "", content)  # indented, so that a text cannot look like another result
         results.append({**dict(line.split(": ", 1) for line in fields.splitlines()), "content": content.rstrip("\n")})
     return results
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -562,9 +561,9 @@ async def test_a_bug_is_an_internal_error_without_details(
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Iterator[StdioServerParameters]:
+def command(database: str) -> Iterator[StdioServerParameters]:
     environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none"}
-    arguments = [*MINDEX[1:], "--db", str(tmp_path / "own.db"), "serve", "--tools", "memory-mcp"]
+    arguments = [*MINDEX[1:], "--db", database, "serve", "--tools", "memory-mcp"]
     yield StdioServerParameters(command=MINDEX[0], args=arguments, env=environment)
 
 

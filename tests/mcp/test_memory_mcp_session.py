@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asyncio import sleep
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,8 +74,8 @@ def without_access(memory: dict[str, Any]) -> dict[str, Any]:
     return {**memory, "last_accessed": ISO}
 
 
-async def test_every_query_of_the_document_answers_in_its_form(tmp_path: Path) -> None:
-    async with session("memory-mcp", tmp_path) as replay:
+async def test_every_query_of_the_document_answers_in_its_form(database: str) -> None:
+    async with session("memory-mcp", database) as replay:
         kept = await fill(replay)
         for arguments, names in QUERIES:
             answered = await replay.call("memory_recall", arguments)
@@ -99,9 +98,9 @@ async def test_every_query_of_the_document_answers_in_its_form(tmp_path: Path) -
             assert list(answered) == list(expected)
 
 
-async def test_the_example_of_the_budget(tmp_path: Path) -> None:
+async def test_the_example_of_the_budget(database: str) -> None:
     """Twenty entries and three details in a thousand tokens, of thirty matches; then the next page."""
-    async with session("memory-mcp", tmp_path) as replay:
+    async with session("memory-mcp", database) as replay:
         for number in range(30):
             content = f"Python service number {number} answers the warehouse. " + "It has a report of its own. " * 11
             await replay.call("memory_store", {"content": content, "importance": 5})
@@ -115,8 +114,8 @@ async def test_the_example_of_the_budget(tmp_path: Path) -> None:
         assert not {row["id"] for row in rest["index"]} & {row["id"] for row in answered["index"]}
 
 
-async def test_a_memory_is_updated_expires_and_is_forgotten(tmp_path: Path) -> None:
-    async with session("memory-mcp", tmp_path) as replay:
+async def test_a_memory_is_updated_expires_and_is_forgotten(database: str) -> None:
+    async with session("memory-mcp", database) as replay:
         first = await replay.call("memory_store", {"content": "Dark mode preference: always.", "type": "self"})
         changed = await replay.call("memory_store", {"id": first["id"], "content": "Dark mode preference: at night."})
         assert (changed["id"], changed["type"], changed["content"]) == (

@@ -273,7 +273,7 @@ async def test_what_was_just_added_comes_first_in_a_hybrid_search_for_its_word(s
 @pytest.mark.model
 async def test_a_server_that_is_asked_nothing_loads_no_model(serving: Callable[..., Served]) -> None:
     served = serving("mudpuppy", settings={})
-    with Memory(served.root / "memory.db") as before:
+    with Memory(served.host.options.db) as before:
         before.add("user prefers dark mode", embed=False)  # waits for its vector
     async with Client(served.server) as client:
         await client.list_tools()
@@ -431,13 +431,13 @@ async def test_a_store_error_has_the_shape_of_each_tool(serving: Callable[..., S
 
 
 @pytest.mark.model
-async def test_over_stdio(tmp_path: Path) -> None:
-    arguments = [*MINDEX[1:], "--db", str(tmp_path / "own.db"), "serve", "--tools", "mudpuppy"]
+async def test_over_stdio(database: str) -> None:
+    arguments = [*MINDEX[1:], "--db", database, "serve", "--tools", "mudpuppy"]
     command = StdioServerParameters(command=MINDEX[0], args=arguments, env={**os.environ})
     async with Client(command) as client:
         assert (await call(client, "memory_add", content="user prefers dark mode"))["id"] == 1
         assert (await call(client, "memory_add", content="user prefers dark mode"))["duplicate"] is True
-    with Memory(tmp_path / "own.db") as memory:
+    with Memory(database) as memory:
         assert memory.maintenance.statistics().total == 1  # durable, whether or not its vector was made in time
     async with Client(command) as client:
         found = await call(client, "memory_search", query="dark theme")

@@ -18,9 +18,9 @@ DARK = "user prefers dark mode"
 SCORE = Number(0, 1)
 
 
-async def test_a_day_with_mudpuppy(tmp_path: Path) -> None:
+async def test_a_day_with_mudpuppy(tmp_path: Path, database: str) -> None:
     workspace = write(tmp_path / "workspace", {"roses.md": "# Roses\n\nThe roses are cut in March.\n"})
-    async with session("mudpuppy", tmp_path, MINDEX_WORKSPACE_PATH=str(workspace)) as replay:
+    async with session("mudpuppy", database, MINDEX_WORKSPACE_PATH=str(workspace)) as replay:
         empty = {"totalEntries": 0, "byType": {}, "avgImportance": 0, "avgConfidence": 0, "totalAccesses": 0}
         await replay.call("memory_stats", {}, {**empty, "oldestEntry": None, "newestEntry": None})
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcp import Client
+from mindex.present.fence import body
 from tests.mcp.conftest import Served, structured, text
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +46,7 @@ async def test_every_kind_is_remembered_found_and_read(client: Client) -> None:
     assert [record["kind"] for record in records] == ["turn", "profile", "skill", "history", "timeline"]
     assert (records[1]["text"], records[0]["fields"]) == ("Anna", {"session_id": "s1"})
     for record in records:
-        assert record["text"] in text(result)
+        assert body(record["text"]) in text(result)
 
 
 async def test_fields_are_changed_and_undone(client: Client) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -294,9 +293,9 @@ async def test_a_server_embeds_new_memories_in_the_background(serving: Callable[
 
 @pytest.mark.model
 def test_records_that_a_killed_process_did_not_embed_are_embedded_after_the_first_search(
-    tmp_path: Path, serving: Callable[..., Served]
+    database: str, serving: Callable[..., Served]
 ) -> None:
-    with Memory(tmp_path / "memory.db") as memory:
+    with Memory(database) as memory:
         memory.add("The user prefers dark mode.", embed=False)
         assert memory.models.embedder is not None
         assert memory.store.vectors.pending(memory.models.embedder.model) == 1
@@ -309,12 +308,12 @@ def test_records_that_a_killed_process_did_not_embed_are_embedded_after_the_firs
 
 
 @pytest.mark.model
-def test_closing_in_the_middle_loses_no_record(tmp_path: Path, serving: Callable[..., Served]) -> None:
+def test_closing_in_the_middle_loses_no_record(database: str, serving: Callable[..., Served]) -> None:
     host = serving("native", settings={}).host
     for number in range(200):
         host.memory.add(f"Thing number {number} that was told in a hurry.")
     host.close()
-    with Memory(tmp_path / "memory.db") as memory:
+    with Memory(database) as memory:
         assert memory.maintenance.statistics().total == 200
         memory.embedding_queue.embed_all()
         assert memory.models.embedder is not None

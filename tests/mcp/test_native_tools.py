@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from textwrap import indent
 
 import anyio
 import pytest
@@ -16,7 +17,7 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.present.tokens import count_tokens
 from tests.conftest import write
-from tests.mcp.conftest import Served, structured, text
+from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.running import wait_until
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +36,7 @@ async def test_an_empty_memory_names_the_tools_that_fill_it(own: Served) -> None
 
 async def test_an_expired_match_names_the_argument_that_shows_it(own: Served) -> None:
     memory = own.host.memory
-    id_ = memory.add("The lift is broken today.", expires=now_ms() + 50).id
+    id_ = memory.add("The lift is broken today.", expires=now_ms() + 1_000).id
     wait_until(lambda: now_ms() > (memory.entries.find(id_).expires_at or 0), what="its end")
     async with Client(own.server) as client:
         hidden = structured(await client.call_tool("search", {"query": "lift"}))
@@ -102,7 +103,7 @@ async def test_search_returns_a_passage_as_text_and_as_json(client: Client) -> N
     assert not result.is_error
     first = structured(result)["results"][0]
     assert first["path"] == "domains/caching/redis.md"
-    assert first["text"] in text(result)
+    assert indent(first["text"], "  ") in text(result)
     assert f"{first['id']} · {first['path']}:{first['first_line']}-{first['last_line']}" in text(result)
     assert structured(result)["tier"] == "keyword"
 
@@ -345,3 +346,42 @@ async def test_a_bug_is_an_error_without_details(
     assert result.is_error
     assert text(result) == "status failed; the server's log on stderr says why"
     assert "the secret inside" in caplog.text
+
+
+# ── which folders may be indexed ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_collection_whose_folder_became_a_link_does_not_lead_out_of_the_root(own: Served) -> None:
+    secret = own.root.parent / f"{own.root.name}-secret"
+    write(secret, {"a.md": "The vault code is 4711"})
+    docs = write(own.root / "docs", {"a.md": "Backups run at noon"})
+    async with Client(own.server) as client:
+        await client.call_tool("index", {"path": "docs"})
+        docs.rename(own.root / "before")
+        docs.symlink_to(secret)
+        for path in ("docs", str(docs), str(own.root / "docs" / "."), ""):
+            result = await client.call_tool("index", {"path": path})
+            assert "leads to" in text(result) or "lies outside" in text(result)
+    assert [record.text for record in own.host.memory.list().records] == ["Backups run at noon"]
+    assert [one.name for one in own.host.memory.collections.list()] == ["docs"]
+
+
+@pytest.mark.parametrize("start", ["/", "{home}", "{home}/.."])
+async def test_a_server_started_in_a_home_folder_or_above_indexes_only_what_is_known(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    home = tmp_path / "users" / "ann"
+    docs, other = write(home / "docs", {"a.md": "one"}), write(home / "other", {"b.md": "two"})
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(start.format(home=home))
+    host = MemoryHost(ServerOptions(db=database, settings=KEYWORD))
+    host.memory.index(docs)
+    write(docs, {"c.md": "three"})
+    async with Client(MindexServer(host, dialect_named("native"))) as client:
+        assert (await client.call_tool("index", {"path": "docs"})).is_error is False
+        for path in ("other", str(other), ".", "/etc"):
+            refused = await client.call_tool("index", {"path": path})
+            assert refused.is_error
+            assert "--root" in text(refused)
+    assert {record.text for record in host.memory.list().records} == {"one", "three"}
+    host.close()

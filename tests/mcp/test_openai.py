@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+def memory(tmp_path: Path, database: str) -> Iterator[Memory]:
+    host = MemoryHost(ServerOptions(db=database, root=tmp_path, settings=KEYWORD))
     docs = write(
         tmp_path / "docs", {"guides/set up.md": "# Setup\n\nRun the installer.\n\n## Proxy\n\nSet the proxy.\n"}
     )
@@ -35,8 +35,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
-async def client(memory: Memory, tmp_path: Path) -> AsyncIterator[Client]:
-    host = MemoryHost(ServerOptions(db=str(tmp_path / "memory.db"), root=tmp_path, settings=KEYWORD))
+async def client(memory: Memory, tmp_path: Path, database: str) -> AsyncIterator[Client]:
+    host = MemoryHost(ServerOptions(db=database, root=tmp_path, settings=KEYWORD))
     async with Client(MindexServer(host, dialect_named("openai"))) as connected:
         yield connected
     host.close()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 from mcp.client.stdio import stdio_client
 
@@ -25,7 +24,9 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from tests.conftest import HANDBOOK
+from tests.databases import Databases
 from tests.mcp.conftest import KEYWORD, structured, text
+from tests.running import run_here
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
@@ -39,11 +40,11 @@ INITIALIZE = {
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("serve") / "memory.db"
-    with Memory(path, options=KEYWORD) as memory:
+def db(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> str:
+    database = databases.new(tmp_path_factory.mktemp("serve") / "memory.db")
+    with Memory(database, options=KEYWORD) as memory:
         memory.index(HANDBOOK)
-    return path
+    return database
 
 
 @pytest.fixture
@@ -51,8 +52,8 @@ def environment() -> dict[str, str]:
     return {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none"}
 
 
-async def test_the_client_of_the_sdk_connects_over_stdio(db: Path, environment: dict[str, str]) -> None:
-    command = [*MINDEX, "--db", str(db), "serve"]
+async def test_the_client_of_the_sdk_connects_over_stdio(db: str, environment: dict[str, str]) -> None:
+    command = [*MINDEX, "--db", db, "serve"]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
     async with Client(parameters) as client:
         result = await client.call_tool("search", {"query": "值班补贴", "limit": 1})
@@ -62,8 +63,8 @@ async def test_the_client_of_the_sdk_connects_over_stdio(db: Path, environment: 
         assert "Indexed: handbook." in client.instructions
 
 
-async def test_memory_exchange_works_over_stdio(tmp_path: Path, environment: dict[str, str]) -> None:
-    flags = ["--source-path", str(HANDBOOK), "--database-path", str(tmp_path / "m.db"), "--exclude", "*.zh.md"]
+async def test_memory_exchange_works_over_stdio(database: str, environment: dict[str, str]) -> None:
+    flags = ["--source-path", str(HANDBOOK), "--database-path", database, "--exclude", "*.zh.md"]
     command = [*MINDEX, "serve", "--tools", "memory-exchange", *flags, "--build-index"]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
     async with Client(parameters) as client:
@@ -76,10 +77,10 @@ async def test_memory_exchange_works_over_stdio(tmp_path: Path, environment: dic
 
 
 @pytest.fixture
-def started(db: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def started(db: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [*MINDEX, "--db", str(db), "serve"], stdin=pipe, stdout=pipe, stderr=pipe, env=environment
+        [*MINDEX, "--db", db, "serve"], stdin=pipe, stdout=pipe, stderr=pipe, env=environment
     ) as process:
         yield process
         process.kill()
@@ -100,11 +101,11 @@ def test_a_signal_ends_the_server_and_stdout_has_only_the_protocol(
     assert started.stdout.read() == b""
 
 
-def test_no_model_and_no_numpy_are_loaded_before_the_handshake(db: Path, environment: dict[str, str]) -> None:
+def test_no_model_and_no_numpy_are_loaded_before_the_handshake(db: str, environment: dict[str, str]) -> None:
     script = (
-        "import sys; from mindex.mcp.run_server import _make_server;"
+        "import sys; from mindex.mcp.run_server import _Start;"
         "from mindex.mcp.server_options import ServerOptions;"
-        f"_make_server(ServerOptions(db={str(db)!r}), 'native');"
+        f"_Start(ServerOptions(db={db!r}), 'native').server();"
         "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'markdown_it', 'yaml') if name in sys.modules])"
     )
     environment["MINDEX_EMBEDDING_PROVIDER"] = "local"
@@ -112,15 +113,49 @@ def test_no_model_and_no_numpy_are_loaded_before_the_handshake(db: Path, environ
     assert output.stdout == "[]\n"
 
 
-def test_the_port_is_printed_on_stderr_and_a_public_host_is_warned_about(db: Path, environment: dict[str, str]) -> None:
+@pytest.mark.sqlite_only  # the token lies beside the database file
+@pytest.mark.skipif(os.name == "nt", reason="modes of files are another matter there")
+def test_the_first_start_over_http_writes_the_owners_token_for_its_owner_only(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    db = tmp_path / "memory.db"
     command = [*MINDEX, "--db", str(db), "serve", "--http", "0.0.0.0:0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
-        assert process.stderr
-        assert process.stderr.readline().startswith("warning: 0.0.0.0 can be reached from other machines")
-        message = re.fullmatch(r"serving http://0\.0\.0\.0:(\d+)/mcp\n", process.stderr.readline())
-        assert message
-        assert httpx2.get(f"http://127.0.0.1:{message[1]}/health", timeout=60).status_code == 200
-        process.terminate()
+    shown = []
+    for _ in range(2):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+            assert process.stderr
+            lines: list[str] = []
+            while not (lines and lines[-1].startswith("serving ")):
+                lines.append(process.stderr.readline())
+            process.terminate()
+        assert any(line.startswith("warning: 0.0.0.0 can be reached from other machines") for line in lines)
+        assert any(f"which is in {tmp_path / 'owner-token'}" in line for line in lines)
+        assert stat.S_IMODE((tmp_path / "owner-token").stat().st_mode) == 0o600
+        shown.append(run_here("--db", db, "token", "show").out.strip())
+        assert not any(shown[-1] in line for line in lines)
+    assert shown[0] == shown[1] == (tmp_path / "owner-token").read_text().strip()
+    assert shown[0].startswith("mdx_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--http", "0.0.0.0:0", "--no-token"],
+            "error: --no-token would open this memory to everyone who reaches 0.0.0.0;"
+            " leave it out, or serve this machine only: --http PORT",
+        ),
+        (["--no-token"], "error: --no-token is for a server over HTTP; use it with --http PORT"),
+    ],
+)
+def test_a_server_without_tokens_is_for_this_machine_only(
+    db: str, environment: dict[str, str], options: list[str], message: str
+) -> None:
+    command = [*MINDEX, "--db", str(db), "serve", *options]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, message)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +179,7 @@ def test_the_port_is_printed_on_stderr_and_a_public_host_is_warned_about(db: Pat
             2,
             "error: there is no provider 'moon'; use local or azure; mindex has more: embedding.provider",
         ),
-        (["--nope"], 2, "error: No such option '--nope'; see `mindex serve --help`"),
+        (["--zzz"], 2, "error: No such option '--zzz'; see `mindex serve --help`"),
         (["--db", "a", "--database-path", "b"], 2, "error: --db and --database-path are the same; give one of them"),
     ],
 )
@@ -162,8 +197,10 @@ def test_usage_errors_are_one_line(
 # ── in the place of another program ───────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_flags_of_memory_exchange_are_taken_or_explained(tmp_path: Path, environment: dict[str, str]) -> None:
-    flags = ["--source-path", str(HANDBOOK), "--database-path", str(tmp_path / "m.db"), "--index-name", "wiki"]
+async def test_the_flags_of_memory_exchange_are_taken_or_explained(
+    tmp_path: Path, database: str, environment: dict[str, str]
+) -> None:
+    flags = ["--source-path", str(HANDBOOK), "--database-path", database, "--index-name", "wiki"]
     flags += ["--azure-search-endpoint", "https://x.search.windows.net", "--azure-openai-key", "k"]
     command = [*MINDEX, "serve", "--tools", "memory-exchange", *flags]
     with (tmp_path / "log").open("w") as log:
@@ -171,15 +208,15 @@ async def test_the_flags_of_memory_exchange_are_taken_or_explained(tmp_path: Pat
         async with Client(stdio_client(process, errlog=log)) as client:
             assert "- **Index name:** wiki\n" in text(await client.call_tool("get_index_status", {}))
     assert (tmp_path / "log").read_text().splitlines()[:2] == [
-        "note: --azure-search-endpoint is not used: the index is in the database that `db` names",
+        "note: --azure-search-endpoint is not used: name the index with --db azure://SERVICE/INDEX",
         "note: --azure-openai-key is not used without --provider azure; it sets embedding.api_key",
     ]
 
 
-async def test_memory_exchange_is_configured_by_its_own_variables(tmp_path: Path, environment: dict[str, str]) -> None:
+async def test_memory_exchange_is_configured_by_its_own_variables(database: str, environment: dict[str, str]) -> None:
     environment |= {
         "MEMORYEXCHANGE_SOURCEPATH": str(HANDBOOK),
-        "MEMORYEXCHANGE_DATABASEPATH": str(tmp_path / "m.db"),
+        "MEMORYEXCHANGE_DATABASEPATH": database,
         "MEMORYEXCHANGE_INDEXNAME": "wiki",
         "MEMORYEXCHANGE_PROVIDER": "Local",  # our own variable, which turns the model off, wins
     }
@@ -190,9 +227,11 @@ async def test_memory_exchange_is_configured_by_its_own_variables(tmp_path: Path
         status = text(await client.call_tool("get_index_status", {}))
         assert f"- **Source path:** {HANDBOOK}\n" in status
         assert "- **Index name:** wiki\n" in status
-    assert (tmp_path / "m.db").is_file()
+    with Memory(database, options=KEYWORD) as memory:
+        assert [collection.root for collection in memory.collections.list()] == [str(HANDBOOK)]
 
 
+@pytest.mark.sqlite_only  # the file of another program
 async def test_mudpuppy_keeps_its_home(tmp_path: Path, environment: dict[str, str]) -> None:
     home = tmp_path / "mudpuppy"
     (home / "data").mkdir(parents=True)
@@ -212,6 +251,7 @@ async def test_mudpuppy_keeps_its_home(tmp_path: Path, environment: dict[str, st
     assert list((home / "workspace" / "memory").glob("*.md"))  # its daily log
 
 
+@pytest.mark.sqlite_only  # a file that does not exist
 def test_a_database_that_was_named_and_is_new_is_said_to_be_empty(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,6 +262,7 @@ def test_a_database_that_was_named_and_is_new_is_said_to_be_empty(
         assert ("mistyped.db is new: this memory is empty" in capsys.readouterr().err) is said
 
 
+@pytest.mark.sqlite_only  # the file of another program
 @pytest.mark.parametrize("tools", ["memorizer", "memory-mcp"])
 def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tools: str
@@ -238,6 +279,7 @@ def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_
     host.close()
 
 
+@pytest.mark.sqlite_only  # the file of another program
 def test_a_database_of_another_program_that_mindex_itself_was_told_to_open_is_an_error(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "theirs.db")) as connection:
         connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, fact TEXT)")

@@ -19,8 +19,9 @@ from tests.test_code_rules import MODULES, SOURCE
 NATIVE = dialect_named("native").commands
 # Commands that messages name and that no native tool does.
 FOR_THE_USER = {
-    "backfill", "config", "conversation extract", "doctor", "export", "import", "index --remove", "models pull",
-    "optimize", "profile history", "reembed", "scan --fix", "serve",
+    "admin", "backfill", "config", "conversation extract", "doctor", "export", "import", "index --remove",
+    "models pull", "optimize", "profile history", "reembed", "restore-backup", "resume", "scan --fix", "serve", "sync",
+    "token", "web",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
 _NOT_SENT = ("cli", "evaluate", "mcp/http.py", "mcp/tool_words.py")
@@ -94,6 +95,7 @@ def test_the_tools_and_arguments_that_a_dialect_names_are_its_own(serving: Calla
 @pytest.mark.parametrize(
     ("message", "said"),
     [
+        ("run `mindex restore-backup FILE`", "ask the user to run `mindex restore-backup FILE`"),
         ("`mindex restore` brings it back", "`update` with restore: true brings it back"),
         ("run `mindex index` again", "call `index` again"),
         ("name a folder: `mindex index docs`", "name a folder: `index` with path: docs"),

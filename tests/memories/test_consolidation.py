@@ -565,7 +565,7 @@ def test_a_full_disk_leaves_everything_as_it_was(
     opened: Open, add_old: AddOld, model: ChatServer, monkeypatch: pytest.MonkeyPatch, by_model: bool
 ) -> None:
     memory = opened(model if by_model else None)
-    ids = [add_old(memory, text, tags=[f"tag{n}"], context="tea " * 9_000) for n, text in enumerate(MANY_TEAS)]
+    ids = [add_old(memory, text, tags=[f"tag{n}"], context="tea " * 2_400) for n, text in enumerate(MANY_TEAS)]
     model.answers = writes(f"{TEA[1]}.")
     before = in_all(memory)
     in_the_way(monkeypatch, lambda: no_space_left(memory), at=2)

@@ -196,6 +196,18 @@ def test_a_forgotten_memory_is_not_found_and_is_restored_whole(memory: Memory) -
         memory.restore(added.id)
 
 
+def test_an_entry_is_changed_and_forgotten_by_its_number(memory: Memory) -> None:
+    memory.add("The printer is on the second floor")
+    added = memory.add("The coffee machine is on the third floor")
+    number = memory.get(added.id).records[0].number
+    assert memory.update(f"#{number}", text="The coffee machine is on the first floor").record == added.id
+    assert memory.forget(f"#{number}").record == added.id
+    assert memory.restore(f"#{number}").record == added.id
+    assert memory.undo(f"#{number}")[0].record == added.id
+    with pytest.raises(NotFoundError, match="'#99' is nothing that was told"):
+        memory.forget("#99")
+
+
 def test_a_forgotten_memory_can_be_added_again(memory: Memory) -> None:
     first = memory.add("The office is in Hamburg")
     memory.forget(first.id)

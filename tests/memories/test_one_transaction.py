@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from mindex.errors import ConflictError, StoreError, UsageError
+from mindex.limits import MAX_PROFILE_BYTES as MAX_BYTES
 from mindex.memories.author import Author
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.note_files import Notes
-from mindex.memories.profile import MAX_BYTES
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.redaction.redactor import Redactor
@@ -156,7 +156,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
 def test_a_profile_that_is_refused_leaves_none_behind(opened: Callable[[], Memory]) -> None:
     memory = opened()
     with pytest.raises(UsageError, match="bytes"):
-        memory.profile.set({"user.story": "tea " * MAX_BYTES})
+        memory.profile.set({"user": {f"story{n}": "tea " * 2_000 for n in range(MAX_BYTES // 8_000 + 1)}})
     assert memory.profile.record() is None
 
 

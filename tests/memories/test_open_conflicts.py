@@ -135,3 +135,16 @@ def test_vectors_find_conflicts_of_memories_that_came_in_without_a_search_by_wor
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "local"}) as memory:
         memory.add_many([NewMemory(f"The lease of the flat ends in {month}") for month in ("May", "June")])
         assert len(listed(memory)) == 2
+
+
+def test_one_memory_tells_its_own_conflicts_and_near_duplicates(memory: Memory) -> None:
+    older, newer = memory.add("Standup is at 9:30"), memory.add("Standup is at 10:00")
+    tea, same = memory.add("Anna prefers tea in the morning"), memory.add("Anna prefers tea in the early morning")
+    (conflict,) = memory.entries.conflicts(newer.id)
+    assert (conflict.id, conflict.why) == (older.id, "different times: 9:30 and 10:00")
+    assert memory.entries.similar(newer.id) == ()
+    assert [one.id for one in memory.entries.similar(tea.id)] == [same.id]
+    memory.forget(same.id)
+    assert memory.entries.similar(tea.id) == ()
+    contact = memory.contacts.add(name="Anna")
+    assert memory.entries.similar(contact.id) == () == memory.entries.conflicts(contact.id)

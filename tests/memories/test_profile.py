@@ -78,11 +78,11 @@ def test_an_unknown_version_is_an_error(memory: Memory) -> None:
 
 
 def test_more_than_256_kilobytes_are_refused_and_nothing_changes(memory: Memory) -> None:
-    memory.profile.set({"a": "x" * 200_000})
+    memory.profile.set({"a": ["x" * 10_000] * 20})
     with pytest.raises(UsageError, match="262,144 are allowed"):
-        memory.profile.set({"b": "y" * 100_000})
+        memory.profile.set({"b": ["y" * 10_000] * 10})
     assert list(memory.profile.get()) == ["a"]
-    memory.profile.set({"a": "x" * 262_000})
+    memory.profile.set({"a": ["x" * 10_000] * 26})
 
 
 def test_values_that_are_no_json_or_too_deep_are_refused(memory: Memory) -> None:

@@ -14,8 +14,8 @@ from mindex.present.to_json import RULES, Rule, compact_json, to_json
 MODULES = [
     import_module(f"mindex.{name}")
     for name in (
-        "model.records", "model.results", "model.reports", "model.consolidation", "model.evaluation", "model.transfer",
-        "present.answer_view", "present.records_view",
+        "model.records", "model.results", "model.reports", "model.consolidation", "model.evaluation", "model.sync",
+        "model.transfer", "present.answer_view", "present.records_view",
     )
 ]  # fmt: skip
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mindex.memory import Memory
 from mindex.model import Answer, Record
 from mindex.providers.rerank.base import CHOSEN_WEIGHT
-from mindex.search.pipeline import RERANKED
+from mindex.search.page_candidates import RERANKED
 from mindex.search.rerank import blended, legible, passage, share
 from tests.conftest import write
 from tests.providers.servers import ModelServer, Trick, changed, garbage, half, hang, html, reset, status

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from mindex.errors import StoreError
+from mindex.errors import ForeignDatabaseError, StoreError
 from mindex.ids import short_hash
 from mindex.memory import Memory
 from mindex.model import Collection, Document, Record
 from mindex.store.base import DocumentUpdate
 from mindex.store.sqlite.migrations import MIGRATIONS
 from mindex.store.sqlite.retrieval import KNOWN_AS
+from mindex.store.sqlite.row_checksums import CHECKED
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.running import run_here
@@ -25,8 +26,50 @@ TEAS = ("Anna drinks green tea in the morning", "Anna drinks green tea in the mo
 HARBOUR = "The harbour opens at six"
 
 
+def as_schema_8(path: Path) -> None:
+    """Take from a file what the ninth schema added."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE posting_lists")
+        connection.execute("DROP TABLE posting_segments")
+        connection.execute("PRAGMA user_version = 8")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def as_schema_7(path: Path) -> None:
+    """Take from a file what the eighth schema added."""
+    as_schema_8(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for table in CHECKED:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        connection.execute("PRAGMA user_version = 7")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def as_schema_6(path: Path) -> None:
+    """Take from a file what the seventh schema added."""
+    as_schema_7(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE synced_changes")
+        connection.execute("PRAGMA user_version = 6")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def as_schema_5(path: Path) -> None:
+    """Take from a file what the sixth schema added."""
+    as_schema_6(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE tokens")
+        connection.execute("PRAGMA user_version = 5")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def as_schema_4(path: Path) -> None:
     """Take from a file what the fifth schema added."""
+    as_schema_5(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP INDEX records_of_other_programs")
         connection.execute("PRAGMA user_version = 4")
@@ -185,7 +228,9 @@ def test_a_file_that_counted_for_each_agent_goes_on_above_all_of_its_numbers(tmp
         store.entries.add(twins, by="me")
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("DELETE FROM meta WHERE key = 'number'")
-        connection.execute("INSERT INTO meta VALUES ('number:ana', '1'), ('number:ben', '7')")  # up to 7 were purged
+        connection.execute(
+            "INSERT INTO meta (key, value) VALUES ('number:ana', '1'), ('number:ben', '7')"
+        )  # up to 7 were purged
         connection.commit()
     with contextlib.closing(SqliteStore(path)) as store:
         new = [Record(f"{name}2", "memory", f"{name} likes rum", agent=name) for name in ("ana", "ben")]
@@ -216,3 +261,11 @@ def test_former_ids_are_looked_up_by_their_index(merged: Path) -> None:
     with contextlib.closing(SqliteStore(merged)), contextlib.closing(sqlite3.connect(merged)) as connection:
         plan = connection.execute(f"EXPLAIN QUERY PLAN {KNOWN_AS}", ("7", "")).fetchall()
     assert any("records_of_other_programs" in row[3] for row in plan), plan
+
+
+def test_a_file_with_a_trigger_of_another_program_is_refused(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "memory.db").close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        connection.execute("CREATE TRIGGER spy AFTER INSERT ON records BEGIN UPDATE records SET text = 'other'; END")
+    with pytest.raises(ForeignDatabaseError, match=r"holds a trigger \('spy'\) that mindex did not make"):
+        SqliteStore(tmp_path / "memory.db")

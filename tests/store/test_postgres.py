@@ -5,30 +5,31 @@ What it has in common with every other engine is in `tests/contract`.
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import psycopg
 import pytest
 
-from mindex.errors import SchemaError, StoreBusyError, StoreError, UsageError
+from mindex.errors import ConfigError, SchemaError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.store.base import Access, KeywordQuery
 from mindex.store.open import open_store
-from mindex.store.postgres import connection, keyword, migrations, vectors
+from mindex.store.postgres import keyword, migrations, server_pool, vectors
 from mindex.store.postgres.store import PostgresStore
 from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, found, memory_of, update
 from tests.postgres_server import PostgresServer
 from tests.running import run_here
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.postgres]
 
 
 @pytest.fixture
@@ -70,6 +71,79 @@ def lose_connections(server: PostgresServer) -> None:
 def test_a_server_that_does_not_answer_is_named() -> None:
     with pytest.raises(StoreError, match=r"no server answers at postgresql://ada@127\.0\.0\.1:1/team; check that"):
         open_store("postgresql://ada@127.0.0.1:1/team")
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://ada@127.0.0.1:1/team?shema=x", r'invalid URI query parameter: "shema"; .*\?schema=NAME'),
+        ("postgresql://ada@127.0.0.1:1/team?sslmode=x", 'invalid sslmode value: "x"; '),
+        ("postgresql://ada@127.0.0.1:99999/team", 'invalid port number: "99999"; '),
+    ],
+)
+def test_what_libpq_does_not_take_in_a_url_is_named(url: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        open_store(url)
+
+
+def test_a_host_that_is_called_invalid_is_one_that_does_not_answer() -> None:
+    with pytest.raises(StoreError, match=r"no server answers at postgresql://ada@db\.invalid/team"):
+        open_store("postgresql://ada@db.invalid/team")
+
+
+def test_a_port_of_another_protocol_is_named_as_such() -> None:
+    def greet(listener: socket.socket) -> None:
+        with suppress(OSError):  # closed in the end
+            while True:
+                connection, _ = listener.accept()
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.recv(100)
+                connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=greet, args=[listener], daemon=True).start()
+        with pytest.raises(
+            StoreError, match=r"127\.0\.0\.1:\d+/team: what answers there is no PostgreSQL server; check"
+        ):
+            open_store(f"postgresql://ada@127.0.0.1:{listener.getsockname()[1]}/team")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("search", "wombat"), ("status",), ("list",), ("optimize",), ("index",)],
+    ids=" ".join,
+)
+def test_a_reading_command_makes_no_schema_of_a_mistyped_name(
+    postgres_server: PostgresServer, command: tuple[str, ...]
+) -> None:
+    ran = run_here("--db", postgres_server.url(schema="typo"), *command)
+    assert ran.code == 1 and "has no memory in its schema typo; check the names in the URL" in ran.err
+    assert schemas(postgres_server, "typo") == []
+
+
+def test_a_dry_run_of_an_import_makes_no_schema(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text("# Rules\n\nIndent with tabs.\n")
+    ran = run_here("--db", postgres_server.url(schema="typo"), "import", tmp_path / "CLAUDE.md", "--dry-run")
+    assert ran.code == 0, ran
+    assert schemas(postgres_server, "typo") == []
+
+
+def test_a_dry_run_of_a_copy_makes_no_schema(
+    postgres_server: PostgresServer, postgres_database: str, tmp_path: Path
+) -> None:
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as memory:
+        memory.add("the wombat digs")
+    target = postgres_server.url(schema="planned")
+    ran = run_here("copy", tmp_path / "memory.db", target, "--dry-run")
+    assert ran.code == 0 and "memory" in ran.out
+    assert schemas(postgres_server, "planned") == []
+    refused = run_here("copy", target, postgres_database)
+    assert refused.code == 1 and "has no memory in its schema planned" in refused.err
+    assert schemas(postgres_server, "planned") == []
+
+
+def schemas(server: PostgresServer, name: str) -> list[Any]:
+    return server.run(f"SELECT nspname FROM pg_namespace WHERE nspname = '{name}'")
 
 
 def test_a_database_that_does_not_exist_is_an_error_that_says_so(postgres_server: PostgresServer) -> None:
@@ -149,10 +223,30 @@ def test_a_newer_schema_is_refused(
 ) -> None:
     schema = postgres_database.partition("schema=")[2]
     postgres_server.run(f"UPDATE {schema}.meta SET value = '99' WHERE key = 'schema'")
-    with pytest.raises(SchemaError, match=r"written by a newer mindex \(schema 99, this one speaks 1\); upgrade with"):
+    with pytest.raises(
+        SchemaError, match=r"written by a newer mindex \(schema 99, this one speaks \d+\); upgrade with"
+    ):
         open_store(postgres_database)
     with pytest.raises(StoreError, match="indexed by a newer mindex; restart this process after the upgrade"):
         store.entries.add([memory_of("one")], by="me")
+
+
+def test_a_schema_without_the_table_of_terms_gets_it_filled(
+    postgres_database: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    with closing(open_store(postgres_database)) as store:
+        store.entries.add([replace(memory_of(f"m{n}"), text=f"apple number {n}") for n in range(3)], by="me")
+    postgres_server.run(
+        f"DROP TABLE {schema}.terms",
+        f"ALTER TABLE {schema}.words ADD COLUMN weights real[]",
+        f"CREATE INDEX words_by_token ON {schema}.words USING gin (tokens)",
+        f"UPDATE {schema}.meta SET value = '1' WHERE key = 'schema'",
+    )
+    monkeypatch.setattr(migrations.migrate, "__defaults__", (migrations.MIGRATIONS[:2],))  # the others are made already
+    with closing(open_store(postgres_database)) as store:
+        assert len(found(store, "apple", EVERYONE)) == 3
+        assert all(check.ok for check in store.maintenance.check())
 
 
 def test_processes_that_open_an_empty_database_at_once_make_one_schema(postgres_database: str) -> None:
@@ -170,7 +264,7 @@ def test_processes_that_open_an_empty_database_at_once_make_one_schema(postgres_
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert opened == [1] * 6
+    assert opened == [len(migrations.MIGRATIONS)] * 6
 
 
 def test_two_schemas_of_one_database_are_two_memories(postgres_server: PostgresServer) -> None:
@@ -211,7 +305,7 @@ def test_connections_keep_no_state_that_a_pooler_would_mix_up(store: PostgresSto
         found(store, "apple")
         store.retrieval.nearest(MODEL, np.asarray(axis(0), np.float32), EVERYTHING, 5)
         store.entries.add([memory_of(f"m{number}")], by="me")
-    pool = store._engine.database._pool
+    pool = store._engine.database._primary._pool
     with pool.connection() as one:
         settings = one.execute(
             "SELECT name FROM pg_settings WHERE source = 'session' AND name != 'client_encoding'"
@@ -355,7 +449,7 @@ def test_an_id_that_exists_is_refused_at_once(store: PostgresStore) -> None:
 def test_more_threads_than_connections_wait_and_then_say_so(
     postgres_database: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_CONNECTIONS", 1)
+    monkeypatch.setattr(server_pool, "CONNECTIONS", 1)
     with closing(PostgresStore(postgres_database, wait=0.3, cache_rows=0)) as narrow:
         outcome: list[object] = []
 
@@ -392,8 +486,58 @@ def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
             assert len(found(writer, "text", EVERYONE)) == 8
     query = f"SELECT count(*) FROM pg_indexes WHERE schemaname = '{schema}' AND indexname LIKE 'vectors_hnsw%'"
     assert postgres_server.run(query) == [(0,)]
-    store.vectors.pack()
+    assert [check.fix for check in store.maintenance.check() if not check.ok] == [
+        "run `mindex optimize` with a login that owns the tables"
+    ]
+    store.maintenance.optimize()
     assert postgres_server.run(query) == [(1,)]
+    assert all(check.ok for check in store.maintenance.check())
+
+
+def vector_indexes(store: PostgresStore) -> list[tuple[str, bool]]:
+    query = """
+    SELECT c.relname::text, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = 'vectors'::regclass AND starts_with(c.relname, 'vectors_hnsw_')
+    """
+    with store._engine.database.read() as transaction:
+        return [(name, is_valid) for name, is_valid in transaction.rows(query)]
+
+
+def test_a_group_that_has_become_large_gets_its_index_in_the_background(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 5)
+    store.entries.add([memory_of(f"m{n}") for n in range(9)], by="me")
+    store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(5)])
+    store.vectors.pack()
+    store.vectors.wait_for_indexes()
+    assert vector_indexes(store) == []
+    store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(5, 9)])
+    store.vectors.pack()
+    store.vectors.wait_for_indexes()
+    assert vector_indexes(store) == [("vectors_hnsw_1_2", True)]
+    assert store.retrieval.nearest(MODEL, axis(7), EVERYONE, 1).hits[0].id == "m7"
+
+
+def test_an_index_is_made_by_one_process_and_again_where_that_was_interrupted(
+    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 5)
+    store.entries.add([memory_of(f"m{n}") for n in range(9)], by="me")
+    store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(9)])
+    with closing(cast(PostgresStore, open_store(postgres_database))) as other:
+        with other._engine.database.hold_lock("vector indexes") as is_mine:
+            assert is_mine
+            store.vectors.build_indexes()  # leaves it to the other
+            assert vector_indexes(store) == []
+        other.vectors.build_indexes()
+    schema = postgres_database.partition("schema=")[2]
+    index = f"'{schema}.vectors_hnsw_1_2'::regclass"
+    postgres_server.run(f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = {index}")
+    assert vector_indexes(store) == [("vectors_hnsw_1_2", False)]
+    store.vectors.pack()
+    store.vectors.wait_for_indexes()
+    assert vector_indexes(store) == [("vectors_hnsw_1_2", True)]
 
 
 def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(
@@ -484,9 +628,8 @@ def test_a_narrow_scope_gets_all_its_neighbours_from_the_index(
     updates = [update(f"{n}.md", f"text {n}", tags=("rare",) if n % 50 == 0 else ()) for n in range(count)]
     store.files.apply(updates)
     store.vectors.put(MODEL, [RecordVectors(f"id{n}md1", rows[n : n + 1]) for n in range(count)])
-    store.vectors.pack()
-    with store._engine.database.read() as transaction:
-        assert transaction.column("SELECT indexname::text FROM pg_indexes WHERE indexname LIKE 'vectors_hnsw_%%'")
+    store.vectors.build_indexes()
+    assert len(vector_indexes(store)) == 1
     scope = Filters(tags=("rare",))
     true = sorted(range(0, count, 50), key=lambda n: -float(rows[n] @ rows[7]))[:40]
     hits = store.retrieval.nearest(MODEL, rows[7], scope, 40).hits
@@ -570,3 +713,21 @@ def test_answers_are_those_of_a_sqlite_file(postgres_database: str, handbook: Pa
     same = [len(set(ours) & set(theirs)) / max(1, len(ours)) for ours, theirs in zip(*ranked, strict=True)]
     assert sum(same) / len(same) >= 0.98
     assert sum(ours[:1] == theirs[:1] for ours, theirs in zip(*ranked, strict=True)) >= 0.95 * len(same)
+
+
+def test_a_deep_check_finds_an_entry_that_differs_from_its_history_and_a_change_without_its_entry(
+    postgres_server: PostgresServer,
+) -> None:
+    with database_of(postgres_server, "deep_check") as url, closing(open_store(url)) as store:
+        store.entries.add(
+            [Record("a", "memory", "nine", agent="me"), Record("b", "memory", "ten", agent="me")], by="me"
+        )
+        assert all(check.ok for check in store.maintenance.check_deep())
+        postgres_server.run("UPDATE mindex.records SET text = 'njne' WHERE id = 'a'", database="deep_check")
+        postgres_server.run("UPDATE mindex.history SET record = 'c' WHERE record = 'b'", database="deep_check")
+        failed = {check.name: check.message for check in store.maintenance.check_deep() if not check.ok}
+    assert failed == {
+        "history": "1 entries differ from their last change: a",
+        "references": "lead nowhere: 1 of history.record",
+        "words of all records": "2 analysed again, 1 differ",
+    }

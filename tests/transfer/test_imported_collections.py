@@ -226,7 +226,7 @@ async def test_its_dialect_searches_and_reads_imported_chunks(client: Client) ->
     found = text_of(await client.call_tool("search_memory_exchange", {"query": "tenant", "topK": 1}))
     assert found == (
         "Found 1 relevant memory exchange entries:\n\n--- Result 1 ---\nSource: domains/caching/redis.md\n"
-        "Section: Redis > Keys\nDomain: caching\n\n## Keys\n\nKeys start with the tenant.\n\n"
+        "Section: Redis > Keys\nDomain: caching\n\n  ## Keys\n\n  Keys start with the tenant.\n\n"
     )
     whole = text_of(await client.call_tool("get_memory_file", {"filePath": "domains\\caching\\redis.md"}))
     assert whole.endswith("Keys start with the tenant.") and "45 seconds" in whole

@@ -23,6 +23,7 @@ from mindex.model import Model, RecordVectors
 from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow
 from mindex.transfer import jsonl_export
 from mindex.transfer.format_detection import load_importer
+from mindex.transfer.import_checks import check_row
 from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, encode_history, encode_row
 from tests.transfer.conftest import OpenMemory, fill
 
@@ -376,3 +377,9 @@ def test_rows_are_equal_wherever_they_were_read(memory: Memory) -> None:
     memory.add("One")
     (row,) = rows(memory)
     assert replace(row, where="line 7") == row
+
+
+@pytest.mark.parametrize("agent", ["gh" + "p_" + "Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7", "a\nnote: obey", "\x1b[31m"])
+def test_the_name_of_an_agent_holds_no_secret_and_no_control_characters(agent: str) -> None:
+    with pytest.raises(InvalidRow, match="the name of its agent"):
+        check_row(decode_row({"id": "abcd", "kind": "turn", "text": "x", "agent": agent}))

@@ -1,0 +1,142 @@
+"""`mindex setup`: the agents it finds, the folders it is given, one question, and how to undo all of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import select
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Mindex
+from tests.running import is_one_error
+
+# The server is started once to see whether it answers.
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with Codex in it."""
+    home = tmp_path / "home"
+    (home / ".codex").mkdir(parents=True)
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    return home
+
+
+def test_without_a_terminal_the_flags_are_named(mindex: Mindex, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    is_one_error(mindex("setup"), "no terminal", "--yes", "--agents", "--folders", code=2)
+    assert list((home / ".codex").iterdir()) == []
+
+
+def test_yes_takes_the_agents_and_the_folder_that_are_here_and_asks_a_question(
+    mindex: Mindex, home: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handbook)
+    ran = mindex("setup", "--yes")
+    assert ran.code == 0, ran
+    assert f"codex: added to {home}/.codex/config.toml" in ran.out
+    assert f"handbook ({handbook}): 14 files, 14 new" in ran.out
+    question = re.search(r"^\$ mindex search '(.+)' --compact --limit 3$", ran.out, re.MULTILINE)
+    assert question is not None
+    assert f" · {question[1]} · " in ran.out  # the heading that it is made of is among the hits
+    undo = ran.out.partition("to undo this:\n")[2].splitlines()
+    assert undo == ["  mindex install codex --undo", "  mindex index --remove handbook"]
+    for command in undo:
+        assert mindex(*shlex.split(command)[1:]).code == 0
+    assert not (home / ".codex" / "config.toml").exists()
+    assert mindex("status", "--json").json["collections"] == []
+
+
+def test_the_question_is_answered_as_the_command_that_is_shown_answers_it(
+    mindex: Mindex, home: Path, handbook: Path
+) -> None:
+    shown = mindex("setup", "--yes", "--folders", handbook).out.partition("$ mindex ")[2].partition("\n\n")[0]
+    command, _, answer = shown.partition("\n")
+    assert mindex(*shlex.split(command)).out.rstrip() == answer
+
+
+def test_the_question_is_the_heading_with_the_most_words_that_count(mindex: Mindex, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "two"
+    folder.mkdir()
+    (folder / "a.md").write_text("# When it does not do that\n\nRestart it.\n", encoding="utf-8")
+    (folder / "b.md").write_text("# Redis eviction\n\nKeys expire.\n", encoding="utf-8")
+    assert "$ mindex search 'Redis eviction' " in mindex("setup", "--yes", "--agents", "none", "--folders", folder).out
+
+
+def test_flags_choose_agents_and_folders(mindex: Mindex, home: Path, handbook: Path) -> None:
+    ran = mindex("setup", "--yes", "--agents", "cursor", "--folders", handbook / "domains", "--json").json
+    assert [(one["agent"], one["outcome"]) for one in ran["install"]["results"]] == [("cursor", "installed")]
+    assert [one["name"] for one in ran["index"]["collections"]] == ["domains"]
+    assert ran["answer"]["results"]
+    assert list((home / ".codex").iterdir()) == []
+
+
+def test_none_chooses_nothing_and_an_empty_memory_is_not_asked(mindex: Mindex, home: Path) -> None:
+    ran = mindex("setup", "--yes", "--agents", "none", "--folders", "none")
+    assert ran.code == 0
+    assert ran.out.startswith("note: there is nothing to ask yet")
+    assert list((home / ".codex").iterdir()) == []
+
+
+def test_the_home_folder_is_not_proposed(mindex: Mindex, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "note.md").write_text("# A note")
+    monkeypatch.chdir(home)
+    assert mindex("setup", "--yes", "--agents", "none", "--json").json["index"] is None
+
+
+def test_a_missing_folder_is_refused_before_anything_is_done(mindex: Mindex, home: Path, tmp_path: Path) -> None:
+    is_one_error(mindex("setup", "--yes", "--folders", tmp_path / "gone"), "there is no folder")
+    assert list((home / ".codex").iterdir()) == []
+
+
+def test_an_agent_whose_file_is_broken_fails_the_command_and_the_rest_is_done(
+    mindex: Mindex, home: Path, handbook: Path
+) -> None:
+    (home / ".codex" / "config.toml").write_text("[broken")
+    ran = mindex("setup", "--yes", "--folders", handbook)
+    assert ran.code == 1
+    assert "codex: nothing was changed: " in ran.out
+    assert "14 files, 14 new" in ran.out
+    assert (home / ".codex" / "config.toml").read_text() == "[broken"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_it_asks_and_a_mistake_is_asked_again(home: Path, handbook: Path) -> None:
+    answers = ["zedd", "codex", "/nowhere", str(handbook), "how long are backups kept"]
+    said = in_terminal(["-m", "mindex", "setup"], answers)
+    assert "Agents on this machine: codex." in said
+    assert "did you mean zed?" in said
+    assert "there is no folder /nowhere" in said
+    assert "mindex search 'how long are backups kept'" in said
+    assert "domains/data/pipelines.md:39-42" in said
+    assert (home / ".codex" / "config.toml").exists()
+
+
+def in_terminal(arguments: list[str], answers: list[str]) -> str:
+    """Run Python on a pseudo-terminal; each line that ends in a colon gets the next answer. Returns what it showed."""
+    import pty  # there is none on Windows
+
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(sys.executable, [sys.executable, *arguments])
+    shown, deadline, answered = b"", time.monotonic() + 60, 0
+    while time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # the process has ended
+                break
+        elif answers and len(shown) > answered and shown.endswith(b": "):
+            os.write(terminal, f"{answers.pop(0)}\n".encode())
+            answered = len(shown)
+    os.close(terminal)
+    assert os.waitpid(process, 0)[1] == 0, shown.decode()
+    return shown.decode().replace("\r\n", "\n")

@@ -1,0 +1,107 @@
+"""The Dockerfile and compose.yaml, as far as they can be checked without Docker: they have never been built here."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mindex.cli.serve import serve_command
+from mindex.config import SETTINGS
+
+ROOT = Path(__file__).parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+COMPOSE_TEXT = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load(COMPOSE_TEXT)
+SERVER, DATABASE = COMPOSE["services"]["server"], COMPOSE["services"]["database"]
+# Read beside the settings.
+OTHER_VARIABLES = {"MINDEX_CACHE_DIR"}
+
+
+def instructions(name: str) -> list[str]:
+    return re.findall(rf"^{name} +(.+)$", DOCKERFILE, re.MULTILINE)
+
+
+def test_everything_that_is_copied_exists_and_is_not_ignored() -> None:
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = [part for line in instructions("COPY") if "--from" not in line for part in line.split()[:-1]]
+    assert "src" in copied
+    for source in copied:
+        assert (ROOT / source).exists(), source
+        assert source in allowed
+
+
+def test_the_commands_of_both_files_are_ones_that_the_program_takes() -> None:
+    (entry,) = instructions("ENTRYPOINT")
+    assert json.loads(entry) == ["mindex"]
+    for command in (json.loads(instructions("CMD")[-1]), SERVER["command"]):
+        assert command[0] == "serve"
+        options = serve_command.make_context("serve", command[1:], resilient_parsing=True).params
+        assert options["address"] == "0.0.0.0:8080"
+        assert str(options["root"]) == "/files"
+        assert not options["no_token"]
+
+
+@pytest.mark.skipif(shutil.which("sed") is None, reason="needs sed")
+def test_the_image_gets_the_versions_that_the_tests_ran_with() -> None:
+    (expression,) = re.findall(r"sed -nE '([^']+)' requirements.lock", DOCKERFILE)
+    lock = ROOT / "requirements.lock"
+    versions = subprocess.run(["sed", "-nE", expression, lock], capture_output=True, text=True, check=True).stdout
+    names = dict(line.split("==") for line in versions.splitlines())
+    assert {"click", "mcp", "numpy", "psycopg", "psycopg-pool", "uvicorn"} <= set(names)
+    assert all(re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version) for version in names.values())
+
+
+def test_the_container_does_not_run_as_root_and_its_data_is_in_a_volume() -> None:
+    assert instructions("USER") == ["mindex"]
+    assert instructions("VOLUME") == ["/data"]
+    mounts = dict(volume.rsplit(":", 2)[:2] for volume in SERVER["volumes"] if volume.startswith("data:"))
+    assert mounts == {"data": "/data"}
+    assert any(volume.endswith(":/files:ro") for volume in SERVER["volumes"])
+
+
+def test_health_is_asked_where_the_server_answers() -> None:
+    (check,) = re.findall(r"CMD (\[\"python\".+?\])\s*$", instructions("HEALTHCHECK")[0])
+    program, option, code = json.loads(check)
+    assert (program, option) == ("python", "-c")
+    compile(code, "HEALTHCHECK", "exec")
+    assert "http://127.0.0.1:8080/health" in code
+
+
+def test_every_variable_of_ours_is_one_that_the_program_reads() -> None:
+    known = {setting.variable for setting in SETTINGS} | OTHER_VARIABLES
+    named = {name for name in SERVER["environment"] if name.startswith("MINDEX_")}
+    named |= set(re.findall(r"\b(MINDEX_\w+)=", DOCKERFILE))
+    assert named <= known
+    assert named
+
+
+def test_compose_starts_the_server_when_the_database_with_pgvector_is_healthy() -> None:
+    assert re.fullmatch(r"pgvector/pgvector:0\.(?:[89]|\d\d)\.\d+-pg(?:1[7-9]|2\d)", DATABASE["image"])
+    assert SERVER["depends_on"] == {"database": {"condition": "service_healthy"}}
+    assert "pg_isready" in DATABASE["healthcheck"]["test"][-1]
+    assert DATABASE["volumes"] == ["database:/var/lib/postgresql/data"]
+    assert set(COMPOSE["volumes"]) == {"data", "database"}
+    user = DATABASE["environment"]["POSTGRES_USER"]
+    name = DATABASE["environment"]["POSTGRES_DB"]
+    assert SERVER["environment"]["MINDEX_DB"] == f"postgresql://{user}@database/{name}"
+
+
+def test_no_password_is_in_the_files_and_the_port_is_for_this_machine() -> None:
+    for service, variable in ((SERVER, "PGPASSWORD"), (DATABASE, "POSTGRES_PASSWORD")):
+        assert service["environment"][variable].startswith("${POSTGRES_PASSWORD:?")
+    assert ".env" in (ROOT / ".gitignore").read_text().splitlines()
+    assert all(port.startswith("127.0.0.1:") for port in SERVER["ports"])
+    assert "ports" not in DATABASE
+
+
+def test_the_server_is_given_more_time_to_end_than_it_takes() -> None:
+    (shutdown,) = (setting.default for setting in SETTINGS if setting.key == "http.shutdown_seconds")
+    assert int(SERVER["stop_grace_period"].removesuffix("s")) > float(str(shutdown)) + 5  # it closes the database, too
+    assert instructions("STOPSIGNAL") == ["SIGTERM"]
