@@ -100,6 +100,15 @@ def test_a_change_that_needs_no_new_vector_has_no_note(server: ModelServer, memo
     assert memory.undo(added.id)[0].notes[0].startswith(NOTE)
 
 
+def test_an_entry_that_needs_no_vector_any_more_says_nothing_of_the_model(server: ModelServer, memory: Memory) -> None:
+    other = memory.add("The harbour has three cranes")
+    server.always = status(401)
+    added = memory.add("The build runs on Tuesdays")
+    memory.forget(other.id)
+    assert memory.embedding_queue.embed(other.id) == ()
+    assert memory.embedding_queue.notes(added.id)[0].startswith(NOTE)
+
+
 def test_things_and_turns_without_a_vector_have_notes(server: ModelServer, memory: Memory) -> None:
     server.always = status(401)
     contact = memory.contacts.add(name="Anna")

@@ -105,16 +105,19 @@ class EmbeddingQueue:
 
     def _embed_entries(self, ids: Sequence[str]) -> str:
         """Returns why an entry got no vector; '' when all have one."""
+        embedded, failure = 0, ""
         try:
             batch = len(ids) or _BACKGROUND_BATCH
             done = self.backfill(ids=ids, batch=batch, entries_only=True, stop=self._stop.is_set)
-            self._failure = str(done.failure) if done.failure is not None else ""
+            embedded, failure = done.embedded, str(done.failure) if done.failure is not None else ""
         except MindexError as error:
-            self._failure = str(error)
+            failure = str(error)
         except Exception as error:  # a model's library may raise anything: the entry is stored all the same
             getLogger(__name__).warning("an entry has no vector yet: %s", error)
-            self._failure = str(error) or type(error).__name__
-        return self._failure
+            failure = str(error) or type(error).__name__
+        if embedded or failure:  # an entry that was forgotten meanwhile needs no vector: that says nothing of the model
+            self._failure = failure
+        return failure
 
     # ── everything ────────────────────────────────────────────────────────────────────────────────────────────
 
