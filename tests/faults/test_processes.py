@@ -293,6 +293,23 @@ def test_watch_ends_quietly_when_it_is_told_to(tmp_path: Path, number: signal.Si
     assert is_sound(db)
 
 
+SIGNAL_WHILE_WAITING = """
+import signal, threading
+from mindex.cli.stop_signals import set_on_signal
+stop = threading.Event()
+set_on_signal(stop)
+with stop._cond:  # as in stop.wait(), before it sleeps
+    signal.raise_signal(signal.SIGTERM)
+print(stop.wait(30))
+"""
+
+
+@unix_only
+def test_a_signal_that_meets_a_wait_for_the_end_is_obeyed() -> None:
+    ran = run(program=SIGNAL_WHILE_WAITING)
+    assert (ran.code, ran.out) == (0, "True\n")
+
+
 # ── without a model that works ────────────────────────────────────────────────────────────────────────────────
 
 

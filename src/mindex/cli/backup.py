@@ -1,6 +1,5 @@
 """The commands backup and restore-backup."""
 
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -11,6 +10,7 @@ from mindex.backup import Backups
 from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
 from mindex.cli.output import report_error
+from mindex.cli.stop_signals import set_on_signal
 from mindex.config import load_settings
 from mindex.errors import UsageError
 from mindex.model.backup import Backup
@@ -43,8 +43,7 @@ def backup_command(context: Context, target: Path, every: str, keep: int | None,
         done(backups.make(target, keep=keep, overwrite=overwrite))
         return
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    set_on_signal(stop)
     backups.repeat(
         target, every, keep=keep, done=done, failed=lambda error: report_error(error, context.as_json), stop=stop
     )

@@ -1,7 +1,6 @@
 """The commands index and watch."""
 
 import contextlib
-import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import click
 from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
 from mindex.cli.output import ProgressBar, say
+from mindex.cli.stop_signals import set_on_signal
 from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_text
@@ -72,13 +72,7 @@ def index_command(
 def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path | None, poll: bool) -> None:
     """Keep indexed folders up to date while their files change. Stop with Ctrl-C."""
     stop = threading.Event()
-
-    def on_signal(*_: object) -> None:
-        stop.set()
-        raise KeyboardInterrupt  # ends a long update, too: what is stored stays, and the next run does the rest
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+    set_on_signal(stop, interrupt=True)  # ends a long update, too: what is stored stays, and the next run does the rest
 
     def refreshed(report: IndexReport) -> None:
         touched = any(one.new or one.changed or one.moved or one.deleted for one in report.collections)
