@@ -40,6 +40,7 @@ def run(
     monkeypatch.setattr(module, "test_environment", lambda: ROOT / "nowhere")
     if hasattr(module, "exit_code"):
         monkeypatch.setattr(module, "exit_code", lambda *_, **__: left.pop(0))
+        monkeypatch.setattr(module, "LAST_FAILED", ROOT / "nowhere" / "lastfailed")
     try:
         module.main()
     except SystemExit as ended:
@@ -83,11 +84,38 @@ def test_postgres_runs_every_test_that_has_a_store_once_more(
     monkeypatch.setattr(sys, "argv", ["script", "--postgres", "tests/cli"])
     monkeypatch.setattr(module, "test_environment", lambda: ROOT / "nowhere")
     monkeypatch.setattr(module, "exit_code", lambda *command, **__: ran.append(command) or 0)
+    monkeypatch.setattr(module, "LAST_FAILED", ROOT / "nowhere" / "lastfailed")
     module.main()
     assert [{"--store=postgres", "--store=sqlite"} & set(command) for command in ran] == [
         {"--store=sqlite"}, {"--store=sqlite"}, {"--store=postgres"}, {"--store=postgres"},
     ]  # fmt: skip
     assert all("tests/cli" in command and "--postgres" not in command for command in ran)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failing", "codes", "expected"),
+    [
+        (["--retry"], 2, (1, 0, 0), 0),  # two tests fail, pass alone, and the serial part passes
+        (["--retry"], 2, (1, 1, 0), 1),
+        (["--retry"], 6, (1, 0), 1),  # too many to be a matter of chance
+        ([], 2, (1, 0), 1),
+    ],
+)
+def test_a_few_tests_that_fail_are_run_once_more_alone(
+    checks: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    failing: int,
+    codes: tuple[int, ...],
+    expected: int,
+) -> None:
+    module = script("test")
+    names = [f"tests/test_a.py::test_{number}" for number in range(failing)]
+    monkeypatch.setattr(module, "run_together", lambda *_: True)
+    monkeypatch.setattr(module, "last_failed", lambda: names)
+    assert run(module, monkeypatch, *arguments, "tests/search", codes=codes) == expected
+    assert ("unstable: tests/test_a.py::test_0 " in capsys.readouterr().out) == (expected == 0)
 
 
 def test_only_the_output_of_a_check_that_fails_is_shown(checks: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
