@@ -36,3 +36,10 @@ def test_the_plugin_has_the_version_of_the_program() -> None:
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]
     commands = [one["command"] for groups in hooks.values() for group in groups for one in group["hooks"]]
     assert commands == ["mindex"] * 5
+
+
+def test_the_readme_has_the_name_that_the_registry_looks_for_in_the_package() -> None:
+    owner = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mindex"]["owner"]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"<!-- mcp-name: io.github.{owner}/mindex -->" in readme
+    assert f"git+https://github.com/{owner}/mindex" in readme
