@@ -5,12 +5,13 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, QueryWord, analyze, analyze_query, fold
 from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
+from mindex.store.rules.bm25 import wanted_leaves
 from mindex.values import dataclass
 
 MAX_QUERY = 4_000
@@ -57,7 +58,7 @@ class ParsedQuery:
     @property
     def terms(self) -> QueryTerms:
         """What a text can hold of the query, without what the query excludes."""
-        leaves = list(_wanted_leaves(self.node)) if self.node is not None else []
+        leaves = list(wanted_leaves(self.node)) if self.node is not None else []
         tokens = {token for leaf in leaves for token in _leaf_tokens(leaf)}
         telling = tokens - STOP_WORDS or tokens
         return QueryTerms(frozenset(telling), tuple(leaf.token for leaf in leaves if isinstance(leaf, Prefix)))
@@ -118,17 +119,6 @@ def _excluded(node: KeywordNode) -> KeywordNode | None:
             return None if None in each else all_of(each)
         case _:
             return None
-
-
-def _wanted_leaves(node: KeywordNode) -> Iterator[Term | Prefix | Phrase]:
-    match node:
-        case AllOf(nodes) | AnyOf(nodes):
-            for one in nodes:
-                yield from _wanted_leaves(one)
-        case Without(keep, _):
-            yield from _wanted_leaves(keep)
-        case _:
-            yield node
 
 
 def _leaf_tokens(leaf: Term | Prefix | Phrase) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def _bonus_scores(node: KeywordNode, found: Sequence[_IndexHit], counts: _Counts
     between its holders among them and those of its rarest token.
     """
     scores = dict.fromkeys((one.hit.id for one in found), 0.0)
-    for at, leaf in enumerate(_leaves(node)):
+    for at, leaf in enumerate(bm25.wanted_leaves(node)):
         held = [(one, one.frequencies[at]) for one in found if one.frequencies and one.frequencies[at]]
         holders = _holders(leaf, counts)
         if isinstance(leaf, Phrase):
@@ -217,7 +217,7 @@ def _score(node: KeywordNode, counts: _Counts) -> Condition:
     # As float8: a bare number would be a `numeric`, which takes twice the time of all the rest.
     norm = f"({bm25.K1 * (1 - bm25.B)}::float8 + {per_token}::float8 * w.length)"
     shares = []
-    for leaf in _leaves(node):
+    for leaf in bm25.wanted_leaves(node):
         holds, frequency = _holds(leaf), _frequency(leaf)
         weight = bm25.idf(_holders(leaf, counts), counts.statistics.records) * (bm25.K1 + 1)
         share = _SHARE.format(holds=holds, norm=norm, frequency=frequency.sql)
@@ -228,7 +228,7 @@ def _score(node: KeywordNode, counts: _Counts) -> Condition:
 def _frequencies(transaction: Transaction, node: KeywordNode) -> Condition:
     """How often a row holds each leaf of a node; NULL where it does not match."""
     frequencies = []
-    for leaf in _leaves(node):
+    for leaf in bm25.wanted_leaves(node):
         frequency = _frequency(leaf)
         frequencies.append(Condition(f"CASE WHEN {_holds(leaf)} THEN {frequency.sql} ELSE 0 END", frequency.parameters))
     listed = join(", ", frequencies)
@@ -267,7 +267,7 @@ def _frequency(leaf: Term | Prefix | Phrase) -> Condition:
 
 def _needs_texts(node: KeywordNode | None) -> bool:
     """Whether a score depends on where the tokens stand: the table `terms` does not know that."""
-    return node is not None and any(not isinstance(leaf, Term) or leaf.column for leaf in _leaves(node))
+    return node is not None and any(not isinstance(leaf, Term) or leaf.column for leaf in bm25.wanted_leaves(node))
 
 
 def _inner_nodes(node: KeywordNode) -> list[KeywordNode]:
@@ -279,16 +279,6 @@ def _inner_nodes(node: KeywordNode) -> list[KeywordNode]:
             return [node]
         case _:
             return []
-
-
-def _leaves(node: KeywordNode) -> list[Term | Prefix | Phrase]:
-    match node:
-        case AllOf(nodes) | AnyOf(nodes):
-            return [leaf for one in nodes for leaf in _leaves(one)]
-        case Without(keep, _):
-            return _leaves(keep)
-        case _:
-            return [node]
 
 
 def _holders(leaf: Term | Prefix | Phrase, counts: _Counts) -> int:
@@ -324,7 +314,7 @@ def _read_counts(transaction: Transaction, query: KeywordQuery, scope: _Scope) -
     bonus = bm25.query_tokens(query.bonus) if query.bonus is not None else ()
     tokens = [*query.tokens, *sorted(bm25.query_tokens(query.node)), *sorted(bonus)]
     counts = _statistics(transaction, tokens, scope)
-    phrases = {leaf: 0 for leaf in _leaves(query.node) if isinstance(leaf, Phrase)}
+    phrases = {leaf: 0 for leaf in bm25.wanted_leaves(query.node) if isinstance(leaf, Phrase)}
     for phrase in phrases:
         held, joined = match_condition(transaction, phrase), ""
         if scope.condition is not None and scope.size is not None:

@@ -22,7 +22,7 @@ K1, B = 1.2, 0.75
 LEAST_SCORE = 1e-9
 _LEAST_IDF = 1e-6
 
-_Leaf = Term | Prefix | Phrase
+Leaf = Term | Prefix | Phrase
 # The tokens of a record by column, in order.
 TokenColumns = dict[str, list[str]]
 
@@ -69,9 +69,21 @@ def length(record: Record) -> int:
     return sum(map(len, _columns(record).values()))
 
 
+def wanted_leaves(node: KeywordNode) -> Iterator[Leaf]:
+    """The terms, prefixes and phrases of a query, in order, without those that it excludes."""
+    match node:
+        case AllOf(nodes) | AnyOf(nodes):
+            for one in nodes:
+                yield from wanted_leaves(one)
+        case Without(keep, _):
+            yield from wanted_leaves(keep)
+        case _:
+            yield node
+
+
 def query_tokens(node: KeywordNode) -> frozenset[str]:
     """The tokens whose frequencies a score depends on."""
-    return frozenset(token for leaf in _leaves(node) for token in _tokens(leaf))
+    return frozenset(token for leaf in wanted_leaves(node) for token in _tokens(leaf))
 
 
 def _columns(record: Record) -> TokenColumns:
@@ -94,36 +106,25 @@ def _score(node: KeywordNode, columns: TokenColumns, statistics: TermStatistics,
     length = sum(map(len, columns.values()))
     norm = K1 * (1 - B + B * length / max(1.0, average_length))
     score = 0.0
-    for leaf in _leaves(node):
+    for leaf in wanted_leaves(node):
         frequency = _frequency(leaf, columns)
         holders = min(statistics.frequency.get(token, 0) for token in _tokens(leaf))
         score += idf(holders, statistics.records) * frequency * (K1 + 1) / (frequency + norm)
     return score
 
 
-def _leaves(node: KeywordNode) -> Iterator[_Leaf]:
-    match node:
-        case AllOf(nodes) | AnyOf(nodes):
-            for one in nodes:
-                yield from _leaves(one)
-        case Without(keep, _):
-            yield from _leaves(keep)
-        case _:
-            yield node
-
-
-def _tokens(leaf: _Leaf) -> tuple[str, ...]:
+def _tokens(leaf: Leaf) -> tuple[str, ...]:
     return leaf.tokens if isinstance(leaf, Phrase) else (leaf.token,)
 
 
-def _frequency(leaf: _Leaf, columns: TokenColumns) -> float:
+def _frequency(leaf: Leaf, columns: TokenColumns) -> float:
     """How often a leaf occurs, each occurrence counted by the weight of its column."""
     return sum(
         weight * _count(leaf, columns[name]) for name, weight in COLUMN_WEIGHTS.items() if leaf.column in (None, name)
     )
 
 
-def _count(leaf: _Leaf, tokens: list[str]) -> int:
+def _count(leaf: Leaf, tokens: list[str]) -> int:
     match leaf:
         case Term(token):
             return tokens.count(token)

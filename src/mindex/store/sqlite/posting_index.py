@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mindex.analyzer import COLUMNS, is_lone
 from mindex.model import Phrase, Prefix, Term
+from mindex.store.rules.bm25 import Leaf
 from mindex.store.sqlite.posting_lists import (
     Frequencies,
     Keys,
@@ -29,8 +30,6 @@ from mindex.store.sqlite.posting_lists import (
     places,
 )
 from mindex.store.sqlite.queries import read_among, read_column
-
-Leaf = Term | Prefix | Phrase
 
 # Occurrences of terms that are held in memory, each with its frequencies: about 24 bytes each, 340 MB in all.
 _MOST_HELD = 14_000_000

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term
+from mindex.model import AllOf, AnyOf, KeywordNode, Term
 from mindex.store.results import ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.sqlite.filter_sql import Condition
 from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.keyword_scope import Scope
-from mindex.store.sqlite.posting_index import Leaf, LoadedPostings
+from mindex.store.sqlite.posting_index import LoadedPostings
 from mindex.store.sqlite.posting_lists import Frequencies
 from mindex.store.sqlite.posting_rank import Lengths, WeightedTerm, best_of_all, best_of_any
 from mindex.store.sqlite.queries import read_among, read_column
@@ -29,8 +29,8 @@ _AHEAD = (1.25, 16)
 
 def can_answer(node: KeywordNode) -> bool:
     """Whether a query is a leaf, or any or all of some: what is nested deeper, or excludes, is for FTS5."""
-    return isinstance(node, Leaf) or (
-        isinstance(node, AnyOf | AllOf) and all(isinstance(one, Leaf) for one in node.nodes)
+    return isinstance(node, bm25.Leaf) or (
+        isinstance(node, AnyOf | AllOf) and all(isinstance(one, bm25.Leaf) for one in node.nodes)
     )
 
 
@@ -76,7 +76,7 @@ def _best(
     """Keys and scores of the best rows; those of the mask where there is one, `among` so many records."""
     tally = read_tally(connection)
     terms = []
-    for leaf in _leaves(node):
+    for leaf in bm25.wanted_leaves(node):
         counted = postings.frequencies(connection, leaf)
         holders = len(counted.rows)
         if mask is not None:
@@ -88,14 +88,9 @@ def _best(
     return best(terms, Lengths(postings.lengths, tally.average_length), postings.keys, limit)
 
 
-def _leaves(node: KeywordNode) -> Sequence[Leaf]:
-    nodes = node.nodes if isinstance(node, AnyOf | AllOf) else (node,)
-    return [one for one in nodes if isinstance(one, Term | Prefix | Phrase)]
-
-
 def _are_plain_terms(node: KeywordNode) -> bool:
     """Whether a query is nothing but words, any of which will do."""
-    plain = all(isinstance(one, Term) and one.column is None for one in _leaves(node))
+    plain = all(isinstance(one, Term) and one.column is None for one in bm25.wanted_leaves(node))
     return plain and not isinstance(node, AllOf)
 
 
