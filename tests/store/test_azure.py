@@ -409,6 +409,16 @@ def test_the_canary_of_a_space_stays_once_it_has_vectors(store: AzureStore) -> N
     assert np.array_equal(store.vectors.put_canary(MODEL, second), first)
 
 
+@pytest.mark.parametrize("damage", ["no base64 at all", "AAAA"])
+def test_a_canary_that_cannot_be_read_is_none(store: AzureStore, damage: str) -> None:
+    store.vectors.put_canary(MODEL, np.asarray(axis(1), np.float32))
+    engine = store.vectors._engine
+    spaces = engine.spaces()
+    spaces.canaries[MODEL.fingerprint] = damage
+    engine.put_spaces(spaces)
+    assert store.vectors.canary(MODEL) is None
+
+
 # ── versions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

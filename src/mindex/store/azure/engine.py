@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -142,14 +141,6 @@ class AzureSpaceStatements:
         space, other = schema.space_of(new.fingerprint), schema.space_of(old)
         where = odata.both(odata.CHUNKS, odata.has("spaces", other), f"not {odata.has('spaces', space)}")
         return self._engine.connection.count(where) > 0
-
-
-def encode_vector(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def decode_vector(text: str) -> bytes:
-    return base64.b64decode(text)
 
 
 def in_groups(values: Sequence[T], size: int) -> list[Sequence[T]]:

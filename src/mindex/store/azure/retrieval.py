@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mindex.analyzer import STOP_WORDS, analyze_query, fold
-from mindex.errors import EmbeddingError, UsageError
+from mindex.errors import UsageError
 from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Model, Prefix, Record, Term, VectorArray
 from mindex.store.azure import keyword, odata
 from mindex.store.azure.connection import PAGE
@@ -27,7 +27,7 @@ from mindex.store.base import (
     unsupported_inside_words,
 )
 from mindex.store.rules.filters import holds_literally
-from mindex.store.rules.spaces import require_role
+from mindex.store.rules.spaces import query_vector, require_role
 
 _NEWEST = ("created_at desc", "path asc", "position asc", "key asc")
 _SIGNALS = ("id", "domain", "instruction", "created_at")
@@ -128,14 +128,7 @@ class AzureRetrieval:
         return keyword.terms(self._engine, prefix, shortest, longest, limit)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
-        import numpy as np  # a keyword search does without
-
-        query = np.asarray(vector, np.float32).reshape(-1)
-        if len(query) != model.dimensions:
-            raise EmbeddingError(
-                f"the query has {len(query)} dimensions, {model.name} has {model.dimensions}",
-                "check embedding.model, then run `mindex doctor`",
-            )
+        query = query_vector(model, vector)
         spaces = self._engine.spaces()
         require_role(spaces.roles, model)
         where = self._engine.scope(filters, odata.VECTORS)

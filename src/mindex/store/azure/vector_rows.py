@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mindex.errors import EmbeddingError
 from mindex.model import Model
 from mindex.store.azure.connection import Row
 from mindex.store.azure.documents import key_of, part_row
@@ -19,19 +18,6 @@ def without_vectors(spaces: Iterable[str]) -> Row:
     """The fields of a chunk that loses its vectors of every space."""
     names = [name for space in spaces for name in (vector_field(space), fluency_field(space))]
     return {**dict.fromkeys(names), "spaces": [], "parts": 1}
-
-
-def as_rows(model: Model, vectors: Sequence[Sequence[float]] | VectorArray) -> VectorArray:
-    """Vectors as an array, one row per piece. Raises EmbeddingError for other dimensions than the model's."""
-    import numpy as np  # only where vectors are written
-
-    pieces = np.asarray(vectors, np.float32)
-    if pieces.ndim != 2 or pieces.shape[1] != model.dimensions:
-        raise EmbeddingError(
-            f"a vector of {pieces.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
-            "check embedding.model, then run `mindex backfill`",
-        )
-    return pieces
 
 
 def with_vectors(

@@ -12,9 +12,9 @@ from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.azure import odata
 from mindex.store.azure.connection import Changes, Row
 from mindex.store.azure.documents import chunk_row, key_of, read_body
-from mindex.store.azure.engine import AzureEngine, AzureSpaceStatements, decode_vector, encode_vector, in_groups
+from mindex.store.azure.engine import AzureEngine, AzureSpaceStatements, in_groups
 from mindex.store.azure.schema import fluency_field, space_of, vector_field
-from mindex.store.azure.vector_rows import as_rows, with_vectors
+from mindex.store.azure.vector_rows import with_vectors
 from mindex.store.rules import spaces as rules
 from mindex.store.rules.spaces import described_space
 
@@ -57,7 +57,7 @@ class AzureVectorStore:
         return self._first_records(where, limit)
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
-        pieces = {item.record: as_rows(model, item.vectors) for item in vectors}
+        pieces = {item.record: rules.record_vectors(model, item.vectors) for item in vectors}
         self._change_spaces(lambda statements: rules.claim(statements, model, embedder_spec))
         self._engine.ensure_space_fields(model)
         items = {item.record: item for item in vectors}
@@ -145,17 +145,14 @@ class AzureVectorStore:
         return self._change_spaces(lambda statements: rules.switch(statements, model))
 
     def canary(self, model: Model) -> VectorArray | None:
-        import numpy as np  # only for a canary
-
-        stored = self._engine.spaces().canaries.get(model.fingerprint)
-        return None if stored is None else np.frombuffer(decode_vector(stored), "<f4")
+        return rules.decode_canary(model, self._engine.spaces().canaries.get(model.fingerprint))
 
     def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
         kept = self.canary(model)
         if kept is not None and self.embedded_records(model, 1):
             return kept
         spaces = self._engine.spaces()
-        spaces.canaries[model.fingerprint] = encode_vector(vector.astype("<f4").tobytes())
+        spaces.canaries[model.fingerprint] = rules.encode_canary(vector)
         self._engine.put_spaces(spaces)
         return vector
 

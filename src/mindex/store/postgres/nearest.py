@@ -6,10 +6,7 @@ ranked by the cosine of the stored 32-bit ones.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mindex.clock import now_ms
-from mindex.errors import EmbeddingError
 from mindex.model import Filters, Model, VectorArray
 from mindex.store.postgres import spaces, words
 from mindex.store.postgres.connection import Transaction
@@ -18,7 +15,7 @@ from mindex.store.postgres.record_rows import vector_count
 from mindex.store.postgres.vectors import EXACT, GROUPS, as_text
 from mindex.store.results import NearestRecords, ScoredRecord
 from mindex.store.rules.kind_groups import kind_group
-from mindex.store.rules.spaces import require_role
+from mindex.store.rules.spaces import query_vector, require_role
 
 _MOST_AT_ONCE = 1_000  # the largest ef_search
 _SCOPED = "JOIN records r ON r.owner = v.owner AND r.id = v.record"
@@ -62,12 +59,7 @@ def _wanted(limit: int) -> int:
 
 def search(transaction: Transaction, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
     """See `RetrievalStore.nearest`. In a filtered scope of many pieces, `size` counts all pieces of the group."""
-    query = np.asarray(vector, np.float32).reshape(-1)
-    if len(query) != model.dimensions:
-        raise EmbeddingError(
-            f"the query has {len(query)} dimensions, {model.name} has {model.dimensions}",
-            "check embedding.model, then run `mindex doctor`",
-        )
+    query = query_vector(model, vector)
     require_role(spaces.read_roles(transaction), model)
     space = spaces.key_of(transaction, model.fingerprint)
     if space is None:

@@ -1,12 +1,10 @@
 """Embedding spaces in PostgreSQL: `spaces` has a row for each, `meta` says which is active and which being filled."""
 
-import base64
-
 from mindex.clock import now_ms
 from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.postgres.connection import Transaction
-from mindex.store.rules.spaces import SpaceRoles, describe_space, described_space
+from mindex.store.rules.spaces import SpaceRoles, decode_canary, describe_space, described_space, encode_canary
 
 _SET = "INSERT INTO meta (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _PUT_SPACE = """
@@ -114,15 +112,7 @@ class PostgresSpaceStatements:
 def read_canary(transaction: Transaction, model: Model) -> VectorArray | None:
     """The canary of a space; None if there is none, or none that can be read."""
     written = transaction.value("SELECT value FROM meta WHERE key = %s", canary_key(model.fingerprint))
-    if written is None:
-        return None
-    import numpy as np  # only for a canary
-
-    try:
-        vector = np.frombuffer(base64.b64decode(written, validate=True), "<f4")
-    except (ValueError, TypeError):
-        return None
-    return vector if len(vector) == model.dimensions else None
+    return decode_canary(model, written)
 
 
 def put_canary(transaction: Transaction, model: Model, vector: VectorArray) -> VectorArray:
@@ -132,8 +122,7 @@ def put_canary(transaction: Transaction, model: Model, vector: VectorArray) -> V
     # A login that does not see all vectors cannot know that there are none.
     if stored is not None and (transaction.restricted or transaction.value(_HAS_VECTORS, model.fingerprint)):
         return stored
-    written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
-    transaction.execute(_SET, canary_key(model.fingerprint), written)
+    transaction.execute(_SET, canary_key(model.fingerprint), encode_canary(vector))
     return vector
 
 

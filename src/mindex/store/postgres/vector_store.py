@@ -86,7 +86,8 @@ class PostgresVectorStore:
 
     def put(self, model: Model, vectors_: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         rows = [
-            RecordVectors(item.record, vectors.as_rows(model, item.vectors), item.fluency, item.of) for item in vectors_
+            RecordVectors(item.record, rules.record_vectors(model, item.vectors), item.fluency, item.of)
+            for item in vectors_
         ]
         return self._engine.write(lambda transaction: vectors.put(transaction, model, rows, embedder_spec))
 

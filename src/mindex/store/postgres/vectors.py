@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mindex.errors import EmbeddingError
 from mindex.ids import short_hash
 from mindex.model import Model, RecordVectors, VectorArray
 from mindex.store.postgres import record_rows, spaces
@@ -56,19 +55,6 @@ def put(
     key = spaces.key_of(transaction, model.fingerprint)
     assert key is not None
     return _store(transaction, key, _still_said(transaction, embedded))
-
-
-def as_rows(model: Model, vectors: object) -> VectorArray:
-    """The vectors of one record, a row for each piece. Raises EmbeddingError when they do not fit the model."""
-    import numpy as np  # only where there are vectors
-
-    rows = np.asarray(vectors, np.float32)
-    if rows.ndim != 2 or rows.shape[1] != model.dimensions:
-        raise EmbeddingError(
-            f"a vector of {rows.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
-            "check embedding.model, then run `mindex backfill`",
-        )
-    return rows
 
 
 def _still_said(transaction: Transaction, embedded: Sequence[RecordVectors]) -> list[RecordVectors]:

@@ -4,13 +4,14 @@ At most two spaces may take vectors, the active one and the one being filled, so
 replaced meanwhile cannot leave vectors that no search reads.
 """
 
+import base64
 import json
 import re
 from dataclasses import asdict, fields, replace
 from typing import Protocol
 
-from mindex.errors import SpaceChangedError
-from mindex.model import Model
+from mindex.errors import EmbeddingError, SpaceChangedError
+from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, space_name
 from mindex.values import dataclass
 
@@ -94,6 +95,53 @@ def switch(statements: SpaceStatements, model: Model) -> bool:
         return False
     statements.set_roles(SpaceRoles(model.fingerprint))
     return True
+
+
+# ── vectors of a space ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def query_vector(model: Model, vector: object) -> VectorArray:
+    """The vector of a query as one row. Raises EmbeddingError when it has other dimensions than the model."""
+    import numpy as np  # a keyword search does without
+
+    row = np.asarray(vector, np.float32).reshape(-1)
+    if len(row) != model.dimensions:
+        raise EmbeddingError(
+            f"the query has {len(row)} dimensions, {model.name} has {model.dimensions}",
+            "check embedding.model, then run `mindex doctor`",
+        )
+    return row
+
+
+def record_vectors(model: Model, vectors: object) -> VectorArray:
+    """The vectors of one record, a row for each piece. Raises EmbeddingError when they do not fit the model."""
+    import numpy as np  # as above
+
+    rows = np.asarray(vectors, np.float32)
+    if rows.ndim != 2 or rows.shape[1] != model.dimensions:
+        raise EmbeddingError(
+            f"a vector of {rows.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
+            "check embedding.model, then run `mindex backfill`",
+        )
+    return rows
+
+
+def encode_canary(vector: VectorArray) -> str:
+    """The vector of the canary sentence as a text that a store can hold."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
+def decode_canary(model: Model, text: str | None) -> VectorArray | None:
+    """The vector of the canary sentence; None if none is stored, or none that can be read."""
+    if text is None:
+        return None
+    import numpy as np  # as above
+
+    try:
+        vector = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
+    except (ValueError, TypeError):
+        return None
+    return vector if len(vector) == model.dimensions else None
 
 
 # ── how a space is described in a store ───────────────────────────────────────────────────────────────────────

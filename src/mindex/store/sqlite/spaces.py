@@ -3,13 +3,12 @@
 Beside these, `meta` holds the canary of each space: what its model made of one fixed sentence.
 """
 
-import base64
 import sqlite3
 
 from mindex.clock import now_ms
 from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
-from mindex.store.rules.spaces import SpaceRoles, describe_space, described_space
+from mindex.store.rules.spaces import SpaceRoles, decode_canary, describe_space, described_space, encode_canary
 from mindex.store.sqlite.queries import read_value
 
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -100,15 +99,7 @@ class SqliteSpaceStatements:
 def read_canary(connection: sqlite3.Connection, model: Model) -> VectorArray | None:
     """The canary of a space; None if there is none, or none that can be read."""
     written = read_value(connection, "SELECT value FROM meta WHERE key = ?", _canary_key(model.fingerprint))
-    if written is None:
-        return None
-    import numpy as np  # only for a canary
-
-    try:
-        vector = np.frombuffer(base64.b64decode(written, validate=True), "<f4")
-    except (ValueError, TypeError):
-        return None
-    return vector if len(vector) == model.dimensions else None
+    return decode_canary(model, written)
 
 
 def put_canary(connection: sqlite3.Connection, model: Model, vector: VectorArray) -> VectorArray:
@@ -116,8 +107,7 @@ def put_canary(connection: sqlite3.Connection, model: Model, vector: VectorArray
     stored = read_canary(connection, model)
     if stored is not None and read_value(connection, _HAS_VECTORS, model.fingerprint):
         return stored
-    written = base64.b64encode(vector.astype("<f4").tobytes()).decode()
-    connection.execute(_SET, (_canary_key(model.fingerprint), written))
+    connection.execute(_SET, (_canary_key(model.fingerprint), encode_canary(vector)))
     return vector
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindex.clock import now_ms
-from mindex.errors import EmbeddingError, SpaceChangedError
+from mindex.errors import SpaceChangedError
 from mindex.ids import short_hash
 from mindex.model import Filters, Model, RecordVectors
 from mindex.model.spaces import EmbedderSpec
@@ -89,12 +89,7 @@ class SqliteVectors:
     # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def nearest(self, model: Model, vector: Floats, filters: Filters, limit: int) -> NearestRecords:
-        query = np.asarray(vector, np.float32).reshape(-1)
-        if len(query) != model.dimensions:
-            raise EmbeddingError(
-                f"the query has {len(query)} dimensions, {model.name} has {model.dimensions}",
-                "check embedding.model, then run `mindex doctor`",
-            )
+        query = rules.query_vector(model, vector)
         # One snapshot for all of it: a commit between two statements could be missed for good, and a space that was
         # replaced in the middle would return half of its vectors.
         generation = self._database.generation  # before the connection: never that of a later file
@@ -168,13 +163,8 @@ class SqliteVectors:
     def put(self, model: Model, embedded: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
         rows = []
         for item in embedded:
-            vectors = np.asarray(item.vectors, np.float32)
-            if vectors.ndim != 2 or vectors.shape[1] != model.dimensions:
-                raise EmbeddingError(
-                    f"a vector of {vectors.shape[-1]} dimensions does not fit {model.name} ({model.dimensions})",
-                    "check embedding.model, then run `mindex backfill`",
-                )
-            rows.append((item.record, float(item.fluency), vectors.tobytes(), item.of))
+            data = rules.record_vectors(model, item.vectors).tobytes()
+            rows.append((item.record, float(item.fluency), data, item.of))
         with self._database.write() as connection:
             rules.claim(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
             key = spaces.key_of(connection, model.fingerprint)
