@@ -80,7 +80,7 @@ class Services:
             redact=redact,
             query_wait=query_wait,
             guidance=guidance,
-            settle=self.queue.settle,
+            settle=self.queue.join,
         )
 
     def stop_background_work(self, seconds: float) -> None:

@@ -222,9 +222,15 @@ class Models:
         if space is not None and self._selection.mismatch(space):
             jobs.append(lambda: self._check_configured(space))
         if rerank.provider != "none":
-            jobs.append(lambda: check_reranker(lambda: create_reranker(_hurried(rerank)), _seconds(rerank)))
+            jobs.append(
+                lambda: check_reranker(lambda: create_reranker(_with_short_timeout(rerank)), _check_seconds(rerank))
+            )
         if generation.provider != "none":
-            jobs.append(lambda: check_generator(lambda: create_generator(_hurried(generation)), _seconds(generation)))
+            jobs.append(
+                lambda: check_generator(
+                    lambda: create_generator(_with_short_timeout(generation)), _check_seconds(generation)
+                )
+            )
         return (*all_at_once(jobs), *self._check_vectors(spaces))
 
     def _check_active(self, space: Space | None) -> Check:
@@ -238,7 +244,9 @@ class Models:
             if spec is None or spec.provider in IN_PROCESS or isinstance(active.embedder, Unavailable):
                 embedder = active.embedder
             else:
-                embedder = self._providers.embedder(_hurried(selection.permitted(spec) if active.space else configured))
+                embedder = self._providers.embedder(
+                    _with_short_timeout(selection.permitted(spec) if active.space else configured)
+                )
                 embedder = selection.guarded(embedder, space.model.edition if space is not None else 0)
             if isinstance(embedder, CanaryEmbedder):
                 embedder.load()  # reaches a server that the breaker keeps others from
@@ -246,14 +254,16 @@ class Models:
             return embedder
 
         provider = space.embedder_spec.provider if space is not None else configured.provider
-        seconds = _seconds(replace(configured, provider=provider))
+        seconds = _check_seconds(replace(configured, provider=provider))
         return check_embedder("embedding model", make, space.model if space is not None else None, seconds)
 
     def _check_configured(self, space: Space) -> Check:
         """Check the embedder of the settings, where the active space is of another model."""
         configured = self._selection.configured
         name = "configured model"
-        check = check_embedder(name, lambda: self._providers.embedder(_hurried(configured)), None, _seconds(configured))
+        check = check_embedder(
+            name, lambda: self._providers.embedder(_with_short_timeout(configured)), None, _check_seconds(configured)
+        )
         mismatch = self._selection.mismatch(space).partition(";")[0]
         if check.ok:
             return Check(name, False, mismatch, "run `mindex reembed`, or change the settings")
@@ -276,9 +286,11 @@ class Models:
         return checks
 
 
-def _seconds(settings: ProviderSettings) -> float:
+def _check_seconds(settings: ProviderSettings) -> float:
+    """How long a check waits for a model."""
     return _LOADING_SECONDS if settings.provider in IN_PROCESS else min(settings.timeout, _ANSWERING_SECONDS)
 
 
-def _hurried(settings: ProviderSettings) -> ProviderSettings:
-    return replace(settings, timeout=min(settings.timeout, _seconds(settings)))
+def _with_short_timeout(settings: ProviderSettings) -> ProviderSettings:
+    """The settings with a time-out that is no longer than a check waits."""
+    return replace(settings, timeout=min(settings.timeout, _check_seconds(settings)))

@@ -174,12 +174,11 @@ class EmbeddingQueue:
     def stopped(self) -> bool:
         return self._stop.is_set()
 
-    def settle(self, seconds: float) -> None:
-        """Wait until the entries that were written have their vectors, at most so many seconds."""
-        self._waiting.join(seconds)
-
     def join(self, seconds: float) -> None:
-        """Wait for the batch that the background works on. The rest stays pending for the next process."""
+        """Wait until the entries that were written have their vectors, at most so many seconds.
+
+        Once stopped, only for the batch that the background works on: the rest stays pending for the next process.
+        """
         self._waiting.join(seconds)
 
 
