@@ -607,7 +607,7 @@ real_write = os.fsync
 os.fsync = counted(os.fsync)
 service._Run._apply = counted(service._Run._apply)
 service._Run._send = counted(service._Run._send)
-service._Run._settle = counted(service._Run._settle)
+service._Run._retire_duplicates = counted(service._Run._retire_duplicates)
 folder._append = counted(folder._append)
 with Memory(database, agent="main", options={"embedding.provider": "none"}) as memory:
     memory.sync.run(place)

@@ -44,7 +44,7 @@ class LocalChanges:
             latest = self._stamp_page(changes, latest)
             after = changes[-1].change
 
-    def stamp_untold(self, record: Record, known: Merge) -> SyncRow | None:
+    def stamp_unrecorded(self, record: Record, known: Merge) -> SyncRow | None:
         """Return the edit of what changed in a record without a change in its history; None if nothing did.
 
         An import adds ids of other programs so. `known` is the merge of all edits that are known here.

@@ -70,7 +70,7 @@ class Sync:
         run = _Run(self._store, self._redactor, place, dry_run, report)
         try:
             with self._store.entries.transaction() if dry_run else nullcontext():
-                run.go()
+                run.execute()
                 if dry_run:
                     raise _RolledBack
         except _RolledBack:
@@ -157,7 +157,8 @@ class _Run:
     notes: dict[str, None] = field(default_factory=dict)
     ahead: dict[str, int] = field(default_factory=dict)  # machine → milliseconds
 
-    def go(self) -> None:
+    def execute(self) -> None:
+        """Stamp, read and merge, retire duplicates, send."""
         segments, ignored = list_segments(self.folder)
         self.ignored += ignored
         self.seen_machines = {one.machine for one in segments}
@@ -175,7 +176,7 @@ class _Run:
         found = {name: [one.offset, one.lines, one.checksum] for name, one in positions.items()}
         with self.store.entries.transaction():
             self.store.sync.put_fact(_OFFSETS, json.dumps(found))
-        self._settle()
+        self._retire_duplicates()
         self._send()
 
     # ── this machine ──────────────────────────────────────────────────────────────────────────────────────────
@@ -223,7 +224,7 @@ class _Run:
         batch: list[_Received] = []
         for line in read_lines(segment, position):
             try:
-                received = self._received(segment, line)
+                received = self._parse(segment, line)
             except InvalidRow as error:
                 self.ignored.append(IgnoredLine(segment.name, line.number, str(error)))
                 whole = False
@@ -237,7 +238,8 @@ class _Run:
         self._apply(batch)
         return position
 
-    def _received(self, segment: Segment, line: ReadLine) -> _Received:
+    def _parse(self, segment: Segment, line: ReadLine) -> _Received:
+        """The edit of a line, redacted. Raises InvalidRow for a line that holds none."""
         if line.reason:
             raise InvalidRow(line.reason)
         edit = decode_edit(line.json)
@@ -302,10 +304,10 @@ class _Run:
         edits = [decode_edit(row.line) for row in rows]
         before = merge(edits)
         if stored is not None and before.record is not None:
-            untold = LocalChanges(self.store, self.machines[-1]).stamp_untold(stored, before)
-            if untold is not None:
-                self.store.sync.put([untold])
-                edits.append(decode_edit(untold.line))
+            unrecorded = LocalChanges(self.store, self.machines[-1]).stamp_unrecorded(stored, before)
+            if unrecorded is not None:
+                self.store.sync.put([unrecorded])
+                edits.append(decode_edit(unrecorded.line))
         after = merge([*edits, *(one.edit for one in usable)])
         covered = frozenset(after.covered)
         kept = [one.edit for one in usable if one.edit.stamp not in covered]
@@ -348,7 +350,7 @@ class _Run:
                 machine = machine_of(one.stamp)
                 self.conflicts.append(SyncConflict(record.id, record.kind, shown, one.names, machine))
 
-    def _settle(self) -> None:
+    def _retire_duplicates(self) -> None:
         """Retire what two machines made of the same. These are changes of this machine, and sent with the others."""
         self.same += unify(self.store, self.updated)
         for one in self.same:
@@ -380,10 +382,10 @@ class _Run:
                 if holds_gone or segment.path in own.broken:
                     rewrite(segment, frozenset(gone))
         if missing:
-            lines = (file_line(row.line) for row in self._rows(missing))
+            lines = (file_line(row.line) for row in self._rows_with_stamps(missing))
             write_lines(self.folder / self.machines[-1], lines)
 
-    def _rows(self, stamps: Sequence[str]) -> Iterable[SyncRow]:
+    def _rows_with_stamps(self, stamps: Sequence[str]) -> Iterable[SyncRow]:
         for start in range(0, len(stamps), _BATCH):
             yield from self.store.sync.with_stamps(stamps[start : start + _BATCH])
 
