@@ -1,4 +1,4 @@
-"""How a browser gets in: a form for a token, or a one-time link; and how it gets out."""
+"""Login and logout of a browser: a form for a token, or a one-time link (`http_access.sessions` makes its code)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ def login_routes(site: Site) -> list[Route]:
     ]
 
 
-def _shown(next_: str, error: MindexError | None = None) -> Response:
+def _login_page(next_: str, error: MindexError | None = None) -> Response:
     status = 200 if error is None else status_of(error)
     return HTMLResponse(render("login.html", {"next": next_, "error": error}), status, HEADERS)
 
 
-def _entered(site: Site, token: str, target: str) -> Response:
+def _log_in_and_go(site: Site, token: str, target: str) -> Response:
+    """Begin a session with a token, and lead to a path of the site."""
     response = RedirectResponse(target, 303, HEADERS)
     site.sessions.set_cookie(response, site.sessions.begin(token))
     return response
@@ -45,7 +46,7 @@ def _form(site: Site) -> Callable[[Request], Any]:
     async def form(request: Request) -> Response:
         if site.authenticator is None:
             return RedirectResponse("/", 303, HEADERS)
-        return _shown(safe_next(request.query_params.get("next", "/")))
+        return _login_page(safe_next(request.query_params.get("next", "/")))
 
     return form
 
@@ -59,8 +60,8 @@ def _log_in(site: Site) -> Callable[[Request], Any]:
         try:
             await site.authenticator.principal(f"Bearer {token}")
         except MindexError as error:
-            return _shown(target, error)
-        return _entered(site, token, target)
+            return _login_page(target, error)
+        return _log_in_and_go(site, token, target)
 
     return log_in
 
@@ -68,7 +69,7 @@ def _log_in(site: Site) -> Callable[[Request], Any]:
 def _open_link(site: Site) -> Callable[[Request], Any]:
     async def open_link(request: Request) -> Response:
         token = site.sessions.redeem(request.path_params["code"])
-        return _shown("/", _EXPIRED) if token is None else _entered(site, token, "/")
+        return _login_page("/", _EXPIRED) if token is None else _log_in_and_go(site, token, "/")
 
     return open_link
 

@@ -54,11 +54,11 @@ def _index(call: Call) -> Response:
     folders = [call.site.folder(path)] if path else []
     if folders and not folders[0].is_dir():
         raise UsageError(f"there is no folder {folders[0]}", "check the path")
-    call.site.jobs.start(f"index {path or 'all collections'}", lambda report: _indexed(memory, folders, report))
+    call.site.jobs.start(f"index {path or 'all collections'}", lambda report: _index_report(memory, folders, report))
     return call.done("/collections", "Indexing has started.")
 
 
-def _indexed(memory: Memory, folders: list[Path], report: Report) -> str:
+def _index_report(memory: Memory, folders: list[Path], report: Report) -> str:
     return index_text(memory.index(*folders, report=report))
 
 
@@ -96,7 +96,7 @@ def _run(call: Call) -> Response:
     call.require_owner()
     memory, action = call.memory, call.given("action")
     actions: dict[str, Callable[[Report], str]] = {
-        "optimize": lambda _: _optimized(memory),
+        "optimize": lambda _: _optimize_report(memory),
         "backfill": lambda report: "{} embedded, {} remaining".format(*memory.maintenance.backfill(report=report)),
         "reembed": lambda report: f"{memory.models.reembed(report=report).embedded} embedded",
         "index": lambda report: index_text(memory.index(report=report)),
@@ -107,7 +107,7 @@ def _run(call: Call) -> Response:
     return call.done("/doctor", f"{action.capitalize()} has started.")
 
 
-def _optimized(memory: Memory) -> str:
+def _optimize_report(memory: Memory) -> str:
     memory.maintenance.optimize()
     return "optimized"
 
