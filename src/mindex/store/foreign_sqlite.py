@@ -33,10 +33,10 @@ class ForeignDatabase:
         self.damage: dict[str, str] = {}
         if not path.is_file():
             raise UsageError(f"{path} is not a file", "name the database file itself")
-        with self._failing("cannot be read as a database"):
+        with self._translated("cannot be read as a database"):
             self._connection = sqlite3.connect(_address(path), uri=True, timeout=_SECONDS, isolation_level=None)
         try:
-            with self._failing("cannot be read as a database"):
+            with self._translated("cannot be read as a database"):
                 self._connection.row_factory = sqlite3.Row
                 # A broken text in one row must not hide the others.
                 self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -65,7 +65,7 @@ class ForeignDatabase:
     def columns(self, table: str) -> frozenset[str]:
         if table not in self.tables:
             return frozenset()
-        with self._failing("is damaged"):
+        with self._translated("is damaged"):
             described = self._connection.execute(f'PRAGMA table_info("{table}")').fetchall()
         return frozenset(str(row[1]).lower() for row in described)
 
@@ -116,7 +116,8 @@ class ForeignDatabase:
             return 0
 
     @contextmanager
-    def _failing(self, how: str) -> Iterator[None]:
+    def _translated(self, how: str) -> Iterator[None]:
+        """Raise StoreError and its kinds instead of SQLite's errors; `how` says what failed."""
         try:
             yield
         except sqlite3.Error as error:

@@ -52,7 +52,7 @@ def settings(limit: int) -> tuple[str, ...]:
     return ("hnsw.iterative_scan TO relaxed_order", f"hnsw.ef_search TO {first}", "enable_seqscan TO off")
 
 
-def _wanted(limit: int) -> int:
+def _first_pieces(limit: int) -> int:
     """How many pieces are read first: some records have several."""
     return limit + limit // 4
 
@@ -121,7 +121,7 @@ class _Search:
 
     def indexed(self, limit: int) -> dict[str, float]:
         """The same by the index: a record may have many pieces, so as many are read as records are found in."""
-        wanted = _wanted(limit)
+        wanted = _first_pieces(limit)
         while True:
             rows = self._transaction.rows(
                 _INDEXED.format(**self._place), self._text, *self._parameters, self._text, wanted

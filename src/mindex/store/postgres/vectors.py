@@ -54,10 +54,10 @@ def put(
         rules.require_role(statements.roles(), model, filling=True)
     key = spaces.key_of(transaction, model.fingerprint)
     assert key is not None
-    return _store(transaction, key, _still_said(transaction, embedded))
+    return _store(transaction, key, _unchanged(transaction, embedded))
 
 
-def _still_said(transaction: Transaction, embedded: Sequence[RecordVectors]) -> list[RecordVectors]:
+def _unchanged(transaction: Transaction, embedded: Sequence[RecordVectors]) -> list[RecordVectors]:
     """Those whose text is still the one that was embedded; the others stay pending."""
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 

@@ -73,7 +73,7 @@ def restore(
         _extend(known, preview)
     outcomes, stored = [], []
     for row in rows:
-        outcome = _judged(row.record, known, options, statements.now)
+        outcome = _outcome(row.record, known, options, statements.now)
         outcomes.append(outcome)
         if outcome.outcome == "added":
             stored.append(_with_number(row, outcome.number))
@@ -135,7 +135,7 @@ def _extend(known: ImportPreview, more: ImportPreview) -> None:
     known.last_number = max(known.last_number, more.last_number)
 
 
-def _judged(record: Record, known: ImportPreview, options: RestoreOptions, now: int) -> RestoreOutcome:
+def _outcome(record: Record, known: ImportPreview, options: RestoreOptions, now: int) -> RestoreOutcome:
     """Whether a record comes in, and under which number; if it does, it is added to what is known."""
     content = content_hash(record.text)
     mine = ExistingRecord(record.kind, record.agent, record.created_at, content)

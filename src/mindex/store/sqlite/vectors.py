@@ -171,7 +171,7 @@ class SqliteVectors:
             assert key is not None
             stored: list[int] = []
             for record, fluency, data, of in rows:
-                if of and not _still_says(connection, record, of):
+                if of and not _is_unchanged(connection, record, of):
                     continue  # changed while it was being embedded: it stays pending
                 stored += read_column(connection, _PUT, key, fluency, data, record)
             note_changes(connection, stored, key)
@@ -276,7 +276,8 @@ def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
     return bool(changed > _BLOCK and changed > _PACK_SHARE * held)
 
 
-def _still_says(connection: sqlite3.Connection, record: str, of: str) -> bool:
+def _is_unchanged(connection: sqlite3.Connection, record: str, of: str) -> bool:
+    """Whether the text of a record is still the one that was embedded, whose hash is `of`."""
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 
     stored = read_record(connection, record)
