@@ -8,6 +8,7 @@ from mindex.model import Range
 from mindex.present.columns import fit, width_of
 from mindex.present.record_view import RecordView
 from mindex.present.terminal import for_terminal
+from mindex.present.text import paint
 from mindex.values import dataclass
 
 PROMPT = "> "
@@ -56,16 +57,16 @@ def draw(screen: Screen, width: int, height: int, *, colour: bool = True) -> tup
     """
     width, height = max(width, 1), max(height, 1)
     prompt, column = _prompt(screen, width)
-    lines = [prompt, _painted(fit(_plain(screen.status), width), _DIM, colour)]
+    lines = [prompt, paint(fit(_plain(screen.status), width), _DIM, colour)]
     listed = min(len(screen.rows), _MOST_ROWS, max(1, (height - 3) // 2))
     first = min(max(0, screen.chosen - listed + 1), max(0, len(screen.rows) - listed))
     for place in range(first, first + listed):
         is_chosen = place == screen.chosen
         shown = fit(("▸ " if is_chosen else "  ") + _plain(screen.rows[place].line), width)
-        lines.append(_painted(shown, _CHOSEN, colour and is_chosen))
+        lines.append(paint(shown, _CHOSEN, colour and is_chosen))
     if screen.rows and height - len(lines) >= 3:
         row = screen.rows[screen.chosen]
-        lines += [_painted("─" * width, _DIM, colour), _painted(fit(_plain(row.facts), width), _DIM, colour)]
+        lines += [paint("─" * width, _DIM, colour), paint(fit(_plain(row.facts), width), _DIM, colour)]
         lines += text_lines(row, width, colour=colour)[screen.scrolled :]
     return lines[:height], column
 
@@ -130,7 +131,3 @@ def _plain(text: str, *, is_query: bool = False) -> str:
     """A text in one line, in which control characters are shown; blanks of a query stay."""
     line = text.replace("\n", " ").replace("\t", " ") if is_query else " ".join(text.split())
     return "".join(map(for_terminal, line))  # one by one: a stored sequence that looks like our colours is shown, too
-
-
-def _painted(text: str, style: str, colour: bool) -> str:
-    return f"{style}{text}{_RESET}" if colour and text else text

@@ -1,13 +1,9 @@
 """The text of `mindex sync`."""
 
-from collections.abc import Sequence
-
 from mindex.clock import to_iso
 from mindex.model.sync import SyncConflict, SyncReport, SyncStatus
-from mindex.present.fence import one_line
-from mindex.present.text import aligned, amount, note_lines
+from mindex.present.text import aligned, amount, first_lines, note_lines
 
-_MOST_LINES = 20
 _NAMES = {"retired_at": "whether it is forgotten", "expires_at": "when it expires"}
 
 
@@ -20,13 +16,13 @@ def sync_text(report: SyncReport) -> str:
     lines.append(f"{this}, one of {amount(report.machines, 'machine')} in {report.folder}")
     if report.purged:
         lines.append(f"{amount(report.purged, 'record')} purged on another machine")
-    lines += _first_lines([f"{kept} and {gone} are the same: {gone} was retired" for kept, gone in report.merged])
-    lines += _first_lines([_conflict(one) for one in report.conflicts])
+    lines += first_lines([f"{kept} and {gone} are the same: {gone} was retired" for kept, gone in report.merged])
+    lines += first_lines([_conflict(one) for one in report.conflicts])
     if report.waiting:
         lines.append(f"{amount(report.waiting, 'change')} of records that have not arrived yet")
-    lines += _first_lines([f"not sent: {id_}: {reason}" for id_, reason in report.kept_back])
+    lines += first_lines([f"not sent: {id_}: {reason}" for id_, reason in report.kept_back])
     places = [(f"{one.file}:{one.line}" if one.line else one.file, one.reason) for one in report.ignored]
-    lines += _first_lines([f"ignored {place}: {reason}" for place, reason in places])
+    lines += first_lines([f"ignored {place}: {reason}" for place, reason in places])
     return "\n".join([*lines, *note_lines(report.notes)])
 
 
@@ -62,9 +58,3 @@ def status_text(status: SyncStatus) -> str:
     ]
     table = aligned(rows, numbers=True) if status.machines else []
     return "\n".join([f"{this}; {unsent}", *table])
-
-
-def _first_lines(texts: Sequence[str]) -> list[str]:
-    """As many lines as people read; --json has all of them."""
-    lines = [*map(one_line, texts)]
-    return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES:,} more"]

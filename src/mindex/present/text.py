@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CUT_BEFORE, TRUNCATED = "[…] ", " […truncated]"
 _WIDEST = 60  # characters of a column
+_MOST_LINES = 20  # of a list in a report
 
 # What a line, and the first line of a record with its text, say of it.
 _LINE = {
@@ -153,6 +154,12 @@ def explanation(hit: Hit) -> str:
 
 def note_lines(notes: Sequence[str]) -> list[str]:
     return [f"note: {one_line(note)}" for note in notes]
+
+
+def first_lines(texts: Sequence[str]) -> list[str]:
+    """As many texts as people read, a line each; --json has all of them."""
+    lines = [*map(one_line, texts)]
+    return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES:,} more"]
 
 
 def amount(count: int, one: str, several: str = "") -> str:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from mindex.model.transfer import CopyReport, ExportReport, ImportReport, TableReport
 from mindex.present.fence import one_line
-from mindex.present.text import aligned, amount, note_lines
+from mindex.present.text import aligned, amount, first_lines, note_lines
 
-_MOST_LINES = 20
 _COUNTS = ("read", "stored", "merged", "dropped")
 
 
@@ -23,9 +22,9 @@ def export_text(report: ExportReport) -> str:
 def import_text(report: ImportReport) -> str:
     added = "would be added" if report.dry_run else "added"
     lines = [f"{report.read} read, {report.added} {added}, {report.duplicates} there already"]
-    lines += _first_lines([f"skipped {one.where}: {one.reason}" for one in report.skipped])
-    lines += _first_lines([f"merged {one.where} into {one.into}, which has the same text" for one in report.merged])
-    lines += _first_lines([f"number {old} → {new}" for old, new in report.renumbered])
+    lines += first_lines([f"skipped {one.where}: {one.reason}" for one in report.skipped])
+    lines += first_lines([f"merged {one.where} into {one.into}, which has the same text" for one in report.merged])
+    lines += first_lines([f"number {old} → {new}" for old, new in report.renumbered])
     return "\n".join([*lines, *note_lines(report.notes), *_table(report.tables)])
 
 
@@ -48,9 +47,3 @@ def _table(tables: Sequence[TableReport]) -> list[str]:
     head, *lines = aligned(rows, numbers=True)
     reasons = ([f"  {one_line(reason)}" for reason in one.why] for one in tables)
     return [head, *(text for line, below in zip(lines, reasons, strict=True) for text in (line, *below))]
-
-
-def _first_lines(texts: Sequence[str]) -> list[str]:
-    """As many lines as people read; --json has all of them."""
-    lines = [*map(one_line, texts)]
-    return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more"]
