@@ -89,7 +89,7 @@ class DamagedRowError(StoreError):
 
 
 class UnreachableError(StoreError):
-    """The server of a database does not answer, or lets nobody in."""
+    """The server of a database does not answer, or refuses the login."""
 
 
 class UnsupportedError(StoreError):

@@ -1,7 +1,8 @@
 """The type of a chunk or a memory, where rules can tell: decision, how-to, problem, reference, event or task.
 
-A chunk is told by its headings, the innermost first, and by what its text is made of; a memory by how it begins. The
-rules read English and are strict: a text that they are not sure about has no type. docs/quality.md has their precision.
+A chunk is recognised by its headings, the innermost first, and by what its text is made of; a memory by how it begins.
+The rules read English and are strict: a text that they are not sure about has no type. docs/quality.md has their
+precision.
 """
 
 import re

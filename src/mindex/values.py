@@ -32,7 +32,7 @@ class _Value:
     __match_args__: tuple[str, ...]
 
     def __repr__(self) -> str:
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # whoever has this method is a dataclass
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # only dataclasses have this method
         shown = (f"{field.name}={getattr(self, field.name)!r}" for field in fields if field.repr)
         return f"{type(self).__qualname__}({', '.join(shown)})"
 

@@ -22,7 +22,7 @@ from mindex.model.agents import AgentStatus, InstallResult, Outcome, Scope
 from mindex.values import dataclass
 
 _ATTEMPTS = 5  # when another program writes the file at the same time
-_DIFF_CONTEXT = 2  # lines: the file may hold keys that nobody wants on a screen
+_DIFF_CONTEXT = 2  # lines: the file may hold keys that do not belong on a screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,16 +129,16 @@ def _fill(
     groups = [
         {group: f"g{next(numbers):04}" for group in dict.fromkeys(one.group for one in found.texts)} for found in sets
     ]
-    told: list[dict[str, str]] = [{} for _ in sets]
+    added: list[dict[str, str]] = [{} for _ in sets]
     if any(text.is_entry for found in sets for text in found.texts):
         # Without a model: the vectors follow in one go, as they do after an import.
         quiet = {**settings, "embedding.provider": "none", "generation.provider": "none"}
         with MeasuredMemory(database, quiet, cache) as measured:
-            told = [_tell(measured.memory, *one, report) for one in zip(sets, groups, strict=True)]
+            added = [_add_entries(measured.memory, *one, report) for one in zip(sets, groups, strict=True)]
     populated = []
     with MeasuredMemory(database, settings, cache) as measured:
         memory = measured.memory
-        for found, names, entries in zip(sets, groups, told, strict=True):
+        for found, names, entries in zip(sets, groups, added, strict=True):
             files, notes = _index(memory, found, work / _DOCUMENTS, names, report)
             documents = len(entries) + len(files)
             if not documents:
@@ -152,10 +152,12 @@ def _fill(
     return tuple(populated)
 
 
-def _tell(memory: Memory, found: QuestionSet, groups: Mapping[str, str], report: Report | None) -> dict[str, str]:
-    """Tell memories and turns as a client would. Returns the ids of the texts by those of their records.
+def _add_entries(
+    memory: Memory, found: QuestionSet, groups: Mapping[str, str], report: Report | None
+) -> dict[str, str]:
+    """Add memories and turns as a client would. Returns the ids of the texts by those of their records.
 
-    Each group has an agent of its own; a single one has the agent of everybody.
+    Each group has an agent of its own; a single one has the default agent.
     """
     ids = {}
     entries = [text for text in found.texts if text.is_entry]
@@ -234,7 +236,7 @@ def _key(sets: Sequence[QuestionSet], settings: Mapping[str, str]) -> str:
     """A name made of everything that decides what a populated memory holds."""
     used = (one for one in settings_for(settings) if one.setting.key.startswith(_SETTINGS) and not one.setting.secret)
     values = [f"{one.setting.key}={one.value}" for one in used]
-    # What is told without a date is as old as the memory, and its age counts.
+    # An entry without a date is as old as the memory, and its age counts.
     dated = all(text.is_turn and text.date for found in sets for text in found.texts if text.is_entry)
     today = "" if dated else to_iso(now_ms())[:10]
     content = "\0".join([mindex.__version__, *(found.digest for found in sets), _source_hash(), today, *values])

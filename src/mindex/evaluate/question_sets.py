@@ -16,7 +16,7 @@ _LONGEST_LABEL = 60
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document of a corpus. A memory is told with `add`, a text with a speaker is a turn, the rest become files."""
+    """One document of a corpus. Memories are added, a text with a speaker is a turn, the rest become files."""
 
     id: str
     text: str
@@ -33,12 +33,12 @@ class Text:
 
     @property
     def is_entry(self) -> bool:
-        """Whether it is told, not written to a file."""
+        """Whether it becomes an entry, not a file."""
         return self.is_memory or self.is_turn
 
     @property
     def message(self) -> str:
-        """What is told of it: the title, if there is one, and the text."""
+        """The text of its entry: the title, if there is one, and the text."""
         return "\n".join(part for part in (self.title, self.text) if part.strip())
 
 

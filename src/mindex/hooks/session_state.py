@@ -29,7 +29,7 @@ _KEPT_SECONDS = 30 * 86_400
 class SessionState:
     """What is known of one conversation. Changes are saved at the end of the block of `session_state`."""
 
-    started: bool = False  # it was told what matters for the project
+    started: bool = False  # its agent got the text of `session_start`
     recalled: list[str] = field(default_factory=list)  # ids
     transcript: str = ""
     turn_starts: int = 0  # the byte of the transcript at which its last turn begins

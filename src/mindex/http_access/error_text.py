@@ -1,4 +1,4 @@
-"""What an error says to whoever made the request: only the owner of a server learns where its database is."""
+"""What an error says to the client that made the request: only the owner of a server learns where its database is."""
 
 import re
 

@@ -49,7 +49,7 @@ class Limits:
 class AccessMiddleware:
     """Lets a request through on behalf of the principal of its token, or refuses it.
 
-    `authenticate` returns the principal of an Authorization header; without tokens, whoever asks is `anyone`.
+    `authenticate` returns the principal of an Authorization header; without tokens, every client is `anyone`.
     `challenge` is what the header WWW-Authenticate tells beside `Bearer`. Routes are named by `routes`; any other path
     is counted as `other`. `public` are the beginnings of paths that need no token. With `sessions`, the cookie of a
     browser stands for its token, and a browser without one is sent to `login`.
@@ -191,7 +191,7 @@ class AccessMiddleware:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return Response(status_code=400)  # nobody reads it
+                        return Response(status_code=400)  # the client is gone
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > self._limits.body_bytes:

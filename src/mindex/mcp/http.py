@@ -118,7 +118,7 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
 
     @server.custom_route(READY_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
     async def ready(request: Request) -> Response:  # noqa: ARG001 - as above
-        """Whether requests can be answered now, which needs the database; nothing else is said to whoever asks."""
+        """Whether requests can be answered now, which needs the database; the client learns nothing else."""
         answers = await probe.answers()
         return JSONResponse({"status": "ok" if answers else "the database does not answer"}, 200 if answers else 503)
 

@@ -126,7 +126,7 @@ class MemoryHost:
         return str(error) if self._memory is None else error_text(error, self._memory.settings.database)
 
     def notes(self) -> tuple[str, ...]:
-        """The notes of every result; they name folders, so whoever sees a part of the files gets none."""
+        """The notes of every result; they name folders, so a principal that sees a part of the files gets none."""
         principal = current_principal()
         return () if principal is not None and principal.collections else self.background.notes()
 

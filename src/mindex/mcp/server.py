@@ -104,7 +104,7 @@ class MindexServer(MCPServer[Any]):
     async def _start_after_reply(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Start the background work after the reply to the first message, whatever it is.
 
-        Instructions name the collections, so whoever sees a part of them gets the dialect's own.
+        Instructions name the collections, so a principal that sees a part of them gets the dialect's own.
         """
         try:
             result = await call_next(ctx)

@@ -76,8 +76,8 @@ def tool(
 ) -> Callable[[Method], Method]:
     """Mark a method as a tool, called like the method if there is no `name`. Marked twice, it is two tools.
 
-    A tool that writes is refused to whoever may only read, before it begins, unless it `reads_too`. `app` names
-    the MCP App that shows its results.
+    A tool that writes is refused to a principal that may only read, before it begins, unless it `reads_too`. `app`
+    names the MCP App that shows its results.
     """
 
     def mark(method: Method) -> Method:
@@ -102,7 +102,7 @@ def make_tools(
 ) -> Iterator[StrictTool]:
     """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own.
 
-    `commands`: see `tool_words`; `error_text` returns what an error says to whoever called.
+    `commands`: see `tool_words`; `error_text` returns what an error says to the client.
     """
     for attribute, method in vars(type(toolset)).items():
         for published, own_on_error, reads_too in getattr(method, "tool_marks", ()):

@@ -74,7 +74,7 @@ def _with_value(value: Any, steps: list[str | int], new: Any, path: str) -> Any:
 def refuse_loss(value: Any, path: str, new: Any) -> None:
     """Raise ConflictError when `new` at a path would take the place of an object or a list with values in it.
 
-    Another object may replace an object, and another list a list: whoever writes one says what it is to hold.
+    Another object may replace an object, and another list a list: the caller says what it is to hold.
     """
     try:
         there = value_at(value, path)

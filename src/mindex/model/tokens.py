@@ -1,4 +1,4 @@
-"""Access tokens of a server, and the rights that one gives to whoever presents it."""
+"""Access tokens of a server, and the rights that one gives to the client that presents it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ ALL_AGENTS = "*"
 class Principal:
     """On whose behalf a request is made: the agent it acts as, what it may do, and whose files it sees.
 
-    With the agent `*` the entries of all agents are seen, and whoever adds one names its agent. Without `collections`
-    the files of all are seen. The owner of the server has every right, and acts as the agent of the settings.
+    With the agent `*` the entries of all agents are seen, and the caller names the agent of an entry that it adds.
+    Without `collections` the files of all are seen. The owner of the server has every right, and acts as the agent of
+    the settings.
     """
 
     name: str

@@ -66,7 +66,7 @@ class PageCandidates:
         enough = self.least_total(query, sure, domain)
         ids = [id_ for id_ in totals if best[id_] >= enough and (relevances[id_] >= floor or id_ in lifted)]
         ids = scores.ordered(id_ for id_ in ids if id_ not in past)
-        # Read with the first are entries that their standing may lift among them, and turns that their neighbours may.
+        # Read with the first are entries that importance and use may lift among them, and turns that neighbours may.
         raised = 1 + self.boosts(query).memory
         ids.sort(key=lambda id_: -totals[id_] * (1.0 if scores.groups[id_] == "file" else raised))
         first = ids[: self.needed(query) + _SPARE]

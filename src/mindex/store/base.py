@@ -154,7 +154,7 @@ class EntryStore(Protocol):
 
         A memory whose content a live, unexpired memory of its agent has is not stored: that one's `updated_at` is set.
         An entry whose value of the field `unique` a live record of its kind and agent has is not stored either. `once`
-        leaves an id that exists. A new entry gets the store's next number, from 1, whoever its agent is; it is never
+        leaves an id that exists. A new entry gets the store's next number, from 1, counted over all agents; it is never
         given again. The time of the change is the record's `updated_at`.
         """
 

@@ -93,7 +93,7 @@ class ExportRow:
 class ExportSnapshot:
     """All entries of one moment, in order of agent and number.
 
-    `last_numbers` has, for each agent, the last number that was given in the store, whoever got it.
+    `last_numbers` has, for each agent, the last number that was given in the store, to any agent.
     """
 
     last_numbers: Mapping[str, int]

@@ -64,7 +64,7 @@ class Edit:
     of: str = ""
     parent: str = ""
     over: Mapping[str, str] = field(default_factory=dict)
-    told_at: int | None = None  # when the text was told again before this edit, which is no change of its own
+    told_at: int | None = None  # when the text was added again before this edit, which is no change of its own
 
 
 # ── encode ────────────────────────────────────────────────────────────────────────────────────────────────────

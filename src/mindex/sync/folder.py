@@ -66,7 +66,7 @@ class Position:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a MindexError for a folder that is not there: made by mistake, it would sync with nobody."""
+    """Raise a MindexError for a folder that is not there: one made by mistake is read by no other machine."""
     if not folder.exists():
         raise NotFoundError(f"{folder} is not there", "make the folder, or connect the drive")
     if not folder.is_dir():

@@ -130,7 +130,7 @@ def _bring_up(database: Database, transaction: Transaction, migrations: Sequence
 
 
 def _become_owner(database: Database, transaction: Transaction, version: int) -> None:
-    """Let the tables belong to the role that owns the schema, whoever of its members makes them.
+    """Let the tables belong to the role that owns the schema, whichever of its members makes them.
 
     Raises SchemaError for a login that is no member.
     """

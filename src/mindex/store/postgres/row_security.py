@@ -86,7 +86,7 @@ def _rights(sees: str, writes: str, writer: str = "INSERT, UPDATE, DELETE") -> R
 
 
 RIGHTS: Mapping[str, Rights] = {
-    # The first writer of vectors claims the space; whoever changes it later has to see all records.
+    # The first writer of vectors claims the space; a login that changes it later has to see all records.
     "meta": Rights("INSERT, UPDATE, DELETE", "true", "key = 'space' OR starts_with(key, 'canary ')"),
     "spaces": Rights("INSERT, UPDATE, DELETE", "true", "true"),
     "numbers": Rights("UPDATE", "true", updates="true"),
@@ -108,7 +108,7 @@ RIGHTS: Mapping[str, Rights] = {
     "access_log": Rights(
         "INSERT, UPDATE, DELETE", _MINE, f"{_MINE} AND {_with_record('access_log.record')}", _MINE, _MINE
     ),
-    # Whoever purges a record empties its lines; only the owner syncs.
+    # Purging a record empties its lines; only the owner syncs.
     "synced_changes": Rights(
         "UPDATE", _with_record("synced_changes.record"), updates=_with_record("synced_changes.record", writes=True)
     ),

@@ -103,7 +103,7 @@ SELECT '' AS name, '' AS hash, '' AS agent, '' AS rights, '[]' AS collections, 0
        NULL AS checksum WHERE 0
 """
 _OLDEST_READ = 2
-# mindex has no such things in a file: whoever sends one could change or keep what is stored later.
+# mindex has no such things in a file: the sender of a file with one could change or keep what is stored later.
 _PROGRAMS = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
 
 
