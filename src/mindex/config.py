@@ -99,7 +99,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.weights.rrf", 60, parse_whole(1), "the constant k of `rrf`"),
     Setting("search.weights.pairs", 0.5, parse_number(0, 2), "what words side by side add to `blend`"),
     Setting("search.weights.coverage", 0.5, parse_number(0, 2), "power of the share of the question held"),
-    Setting("search.weights.neighbours", 0.2, parse_number(0, 1), "share handed on to exchanges beside"),
+    Setting("search.weights.neighbours", 0.2, parse_number(0, 1), "share of a turn's score that those beside it get"),
     Setting(
         "search.weights.rerank",
         0.4,
@@ -110,7 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.weights.expansion", 0.3, parse_number(0, 1), "what a question's variants count beside it"),
     Setting("boost.domain", 1.3, parse_number(0), "factor for chunks of the current file's domain"),
     Setting("boost.instruction", 1.2, parse_number(0), "factor for chunks of *.instructions.md"),
-    Setting("boost.memory", 0.05, parse_number(0, 0.5), "how far a memory's standing may move it, up or down"),
+    Setting("boost.memory", 0.05, parse_number(0, 0.5), "how far importance, recency and use may move a memory"),
     Setting("index.max_bytes", 2 * 1024 * 1024, parse_whole(1), "larger files are skipped and reported"),
     Setting("index.exclude", DEFAULT_EXCLUDE, parse_texts, "what is never indexed, as in .gitignore"),
     Setting("index.contextualize", False, parse_flag, "whether a language model places each chunk in its document"),

@@ -118,7 +118,7 @@ def models_pull_command(memory: Memory, **options: Any) -> PullReport:
 
 
 @click.command("consolidate", short_help="Propose merges of old memories.")
-@click.option("--older-than", default="30d", show_default=True, metavar="T", help="Leave alone what was told since.")
+@click.option("--older-than", default="30d", show_default=True, metavar="T", help="Leave newer memories alone.")
 @click.option(
     "--type",
     "types",

@@ -63,7 +63,7 @@ _scope_options = combine(
     click.option("--before", metavar="T", help="Before this time."),
     click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
     click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
-    click.option("--as-of", metavar="T", help="What was told as it stood then."),
+    click.option("--as-of", metavar="T", help="Entries as they stood then."),
 )
 
 _LISTED = 20  # hits of an interactive search
@@ -192,7 +192,7 @@ def _print(context: Context, shown: Shown, form: str) -> None:
     shell_complete=completed_by("references"),
 )
 @_format_options
-@click.option("--as-of", metavar="T", help="What was told as it stood then.")
+@click.option("--as-of", metavar="T", help="Entries as they stood then.")
 @click.pass_obj
 def get_command(
     context: Context, references: tuple[str, ...], form: str, budget: int | None, as_of: str | None

@@ -9,14 +9,14 @@ from mindex.errors import UsageError
 from mindex.present.sync import status_text, sync_text
 
 
-@click.command("sync", short_help="Exchange what was told with your other machines.")
+@click.command("sync", short_help="Exchange entries with your other machines.")
 @click.argument("folder", metavar="DIR", shell_complete=completed_by("files"))
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
 @click.option("--status", is_flag=True, help="Only list the machines, and what is not sent or read yet.")
 @click.option("--no-embed", is_flag=True, help="Leave the vectors to `mindex backfill`.")
 @click.pass_obj
 def sync_command(context: Context, folder: str, dry_run: bool, status: bool, no_embed: bool) -> None:
-    """Exchange what was told with your other machines, through a folder that they share.
+    """Exchange entries with your other machines, through a folder that they share.
 
     The folder is one that git, Dropbox, Syncthing or a USB stick carries from machine to machine; mindex itself opens
     no connection. Each machine writes only files of its own there. All machines end with the same memories, whatever
