@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.cli.conftest import Mindex
 from tests.conftest import write
 from tests.running import is_one_error

@@ -12,7 +12,7 @@ from mindex.clock import now_ms
 from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.fence import body
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.cli.conftest import Mindex, store_entry
 from tests.conftest import write
 from tests.running import is_one_error, wait_until

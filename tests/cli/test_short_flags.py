@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindex.hooks.recall import question_of
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.hooks.conftest import Project
 
 FACT = "The door code of the harbour office is written on the blue card."

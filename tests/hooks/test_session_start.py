@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.hooks.conftest import Project
 
 

@@ -15,7 +15,7 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.native.search_get import MAX_BUDGET
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.running import wait_until

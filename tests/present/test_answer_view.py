@@ -10,7 +10,7 @@ import pytest
 from mindex.model import Hit
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
 from mindex.present.to_json import compact_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.present.values import answer, hit, memory_hit
 
 

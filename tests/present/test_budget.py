@@ -15,7 +15,7 @@ from mindex.present.budget import LEAST_BUDGET
 from mindex.present.output_formats import formatted
 from mindex.present.records_view import view_records
 from mindex.present.to_json import compact_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.present.values import answer, hit, memory_hit, records
 
 # ── answers ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from mindex.present.hooks import recall_text, recalled_line, start_line, start_t
 from mindex.present.record_view import view_record
 from mindex.present.records_view import view_page, view_records
 from mindex.present.to_json import compact_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from mindex.search.query import parse
 from tests.present.values import hit
 

@@ -19,7 +19,7 @@ from time import monotonic
 from mindex.analyzer import STOP_WORDS, analyze
 from mindex.errors import GenerationError, MindexError
 from mindex.model import ContextPlan, Document, Progress, Record, Report
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model, plain_answer
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.redaction.redactor import Redactor

@@ -20,7 +20,7 @@ from mindex.present.record_view import (
 )
 from mindex.present.text import answer_text, dual_text
 from mindex.present.to_json import Json, to_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from mindex.text_match import matched_ranges
 from mindex.values import dataclass
 

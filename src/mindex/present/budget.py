@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mindex.errors import UsageError
 from mindex.present.record_view import RecordView, text_and_place, truncated, without_description
 from mindex.present.to_json import compact_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 
 if TYPE_CHECKING:
     from mindex.present.answer_view import AnswerView, DualView

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from mindex.model import Hit, QueryTerms, Record
 from mindex.present.passage import best_passage
 from mindex.present.record_view import place
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from mindex.text_match import matched_ranges
 from mindex.values import dataclass
 

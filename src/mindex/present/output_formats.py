@@ -13,7 +13,7 @@ from mindex.present.record_view import RecordView, file_name
 from mindex.present.records_view import PageView, RecordsView
 from mindex.present.text import marked_text
 from mindex.present.to_json import Json, compact_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 
 Shown: TypeAlias = AnswerView | RecordsView | PageView
 S = TypeVar("S", AnswerView, RecordsView)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mindex.clock import to_iso
 from mindex.model import Conflict, Hit, Range, Record, Usage
 from mindex.present.passage import best_passage, telling_matches
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from mindex.values import dataclass
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mindex.present.fence import inline
 from mindex.present.record_view import RecordView, view_record, with_usage
 from mindex.present.text import note_lines, record_text
 from mindex.present.to_json import Json, to_json
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
