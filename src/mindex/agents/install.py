@@ -47,7 +47,7 @@ class Installer:
             reason = f"{agent.title} was not found on this machine; install it first, or use --force"
             return self._result(agent, "refused", reason=reason, snippet=self._snippet(agent, entry))
         try:
-            return self._repeated(agent, lambda file: self._install(file, entry))
+            return self._retry(agent, lambda file: self._install(file, entry))
         except ConfigError as error:
             return self._result(agent, "refused", reason=error.message, snippet=self._snippet(agent, entry))
 
@@ -56,7 +56,7 @@ class Installer:
         if self.project is not None and not agent.project_files:
             return self._result(agent, "absent")
         try:
-            return self._repeated(agent, self._undo)
+            return self._retry(agent, self._undo)
         except ConfigError as error:
             return self._result(agent, "refused", reason=error.message)
 
@@ -111,7 +111,8 @@ class Installer:
         """Return whether an earlier install made the whole file."""
         return self._leads_to(ConfigFile(file.agent, file.path, None), entry, file)
 
-    def _repeated(self, agent: Agent, action: Callable[[ConfigFile], InstallResult]) -> InstallResult:
+    def _retry(self, agent: Agent, action: Callable[[ConfigFile], InstallResult]) -> InstallResult:
+        """Read the file and act on it, again where another program wrote it meanwhile. Raises ConfigError."""
         path = config_file(agent, self.machine, self.project)
         for _ in range(_ATTEMPTS):
             with contextlib.suppress(ChangedMeanwhileError):

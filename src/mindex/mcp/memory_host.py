@@ -49,10 +49,9 @@ class MemoryHost:
                 except MindexError:
                     memory.close()
                     raise
-                if (
-                    self.options.build is not None
-                ):  # from the first search on it is known that a folder is being indexed
-                    with contextlib.suppress(MindexError):  # indexing it in the background returns the error
+                if self.options.build is not None:
+                    # Now, so that the first search knows of the folder. Indexing in the background returns its error.
+                    with contextlib.suppress(MindexError):
                         memory.collections.add(self.options.build, exclude=self.options.exclude)
                 self._memory = memory
             return self._memory

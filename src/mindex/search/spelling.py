@@ -57,17 +57,17 @@ class Correction:
 
 def results_for(correction: Correction) -> str:
     """The note on results that were found for the corrected query."""
-    return f"{_unknown(correction.suggestions)}; these are the results for: {correction.query}"
+    return f"{_unknown_text(correction.suggestions)}; these are the results for: {correction.query}"
 
 
 def did_you_mean(correction: Correction) -> str:
     """The note on results of the query as it was typed; '' where the words are too short to be sure of a mistake."""
     sure = [one for one in correction.suggestions if len(one.word) >= _LEAST_TO_ASK]
     meant = "; ".join(" or ".join(one.meant) for one in sure)
-    return f"{_unknown(sure)}; did you mean {meant}?" if sure else ""
+    return f"{_unknown_text(sure)}; did you mean {meant}?" if sure else ""
 
 
-def _unknown(suggestions: Iterable[Suggestion]) -> str:
+def _unknown_text(suggestions: Iterable[Suggestion]) -> str:
     return f"no text has {' or '.join(one.word for one in suggestions)}"
 
 
