@@ -98,8 +98,8 @@ def test_readiness_is_refused_without_a_secret_and_health_stays(outage: Outage) 
 
 def test_a_request_whose_token_cannot_be_looked_up_is_refused_within_seconds(outage: Outage) -> None:
     answer, seconds = timed(lambda: outage.team.post(outage.anna))
-    message = "the memory of this server does not answer; try again in a moment"
-    assert (answer.status_code, answer.json()) == (503, {"error": "store", "message": message})
+    error = {"kind": "store", "message": "the memory of this server does not answer", "hint": "try again in a moment"}
+    assert (answer.status_code, answer.json()) == (503, {"error": error})
     assert seconds < 8
 
 

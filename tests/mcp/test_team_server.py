@@ -62,7 +62,8 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
 
 
 def refused(answer: httpx2.Response) -> tuple[int, str, str]:
-    return answer.status_code, answer.json()["error"], answer.json()["message"]
+    error = answer.json()["error"]
+    return answer.status_code, error["kind"], "; ".join(filter(None, (error["message"], error.get("hint"))))
 
 
 def test_a_request_without_a_token_is_told_how_to_send_one(team: Team) -> None:
@@ -214,9 +215,10 @@ def test_a_token_that_asks_too_often_is_told_when_to_ask_again_and_others_are_se
         assert [team.post(busy).status_code for _ in range(20)] == [200] * 20
         # On a busy machine some are allowed again while the others are made.
         late = next(one for one in (team.post(busy) for _ in range(200)) if one.status_code != 200)
-        assert (late.status_code, late.json()["error"]) == (429, "rate_limit")
+        assert (late.status_code, late.json()["error"]["kind"]) == (429, "rate_limit")
         assert 1 <= int(late.headers["retry-after"]) <= 3
-        assert late.json()["message"].startswith("this token has made more than 20 requests in a minute; wait ")
+        assert late.json()["error"]["message"] == "this token has made more than 20 requests in a minute"
+        assert late.json()["error"]["hint"].startswith("wait ")
         assert team.post(calm).status_code == 200
 
 
@@ -322,7 +324,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(team: Team) -> None:
         connection.sendall(head.encode() + b'{"json')
         answer = b"".join(iter(lambda: connection.recv(10_000), b""))
     assert answer.startswith(b"HTTP/1.1 408")
-    assert b"the request did not arrive within 0.5 s; send it again" in answer
+    assert b'"message":"the request did not arrive within 0.5 s","hint":"send it again"' in answer
 
 
 def test_the_rest_of_a_body_that_was_refused_is_not_waited_for(team: Team) -> None:
@@ -396,7 +398,7 @@ def test_fifty_connections_of_each_kind_that_are_left_half_open_keep_no_one_from
 def test_the_server_opens_no_stream_for_messages_that_it_never_sends(team: Team) -> None:
     answer = team.get("/mcp", team.owner())
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert answer.json()["error"] == "method"
+    assert answer.json()["error"]["kind"] == "method"
 
 
 def _place(team: Team) -> tuple[str, int]:

@@ -9,6 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from mindex.errors import StoreError
+from mindex.memory import Memory
+from mindex.model import Status
 from mindex.web.api import OPERATIONS
 from tests.mcp.team import LONG, Team, bearer, team_server
 from tests.running import run_here
@@ -23,6 +26,11 @@ def post(team: Team, name: str, body: object, token: str = "", **headers: str) -
     return httpx2.post(
         f"{team.url}/api/v1/{name}", json=body, headers={**bearer(token or team.owner()), **headers}, timeout=LONG
     )
+
+
+def sentence(answer: httpx2.Response) -> str:
+    error = answer.json()["error"]
+    return "; ".join(filter(None, (error["message"], error.get("hint"))))
 
 
 def get(team: Team, path: str, token: str = "") -> httpx2.Response:
@@ -81,7 +89,7 @@ def test_a_folder_is_indexed_below_the_servers_root_only(team: Team) -> None:
     assert done.json()["collections"][0]["files"]["new"] == 1
     assert get(team, "search?q=kestrel").json()["total"] == 1
     refused = post(team, "index", {"path": "/usr"})
-    assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "forbidden")
 
 
 def test_a_reference_that_is_not_there_is_listed_as_missing(shared: Team) -> None:
@@ -104,15 +112,41 @@ def test_a_reference_that_is_not_there_is_listed_as_missing(shared: Team) -> Non
 )
 def test_a_wrong_parameter_is_refused_in_one_sentence(shared: Team, path: str, message: str) -> None:
     answer = get(shared, path)
-    assert (answer.status_code, answer.json()["error"]) == (400, "usage")
-    assert message in answer.json()["message"]
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (400, "usage")
+    assert message in sentence(answer)
+
+
+def test_an_error_is_the_json_of_the_command(shared: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
+    db = str(shared.memory.settings.database)
+    printed = run_here("--json", "--db", db, "search", "a", "--limit", "0").json
+    assert get(shared, "search?q=a&limit=0").json() == printed
+
+
+def test_only_the_owner_learns_where_the_database_is(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    db, anna = str(team.memory.settings.database), team.token("anna")
+
+    def broken(_: Memory) -> Status:
+        raise StoreError(f"{db} is damaged", "run `mindex doctor`")
+
+    monkeypatch.setattr(Memory, "status", broken)
+    assert get(team, "status").json()["error"]["message"] == f"{db} is damaged"
+    others = get(team, "status", anna)
+    assert others.status_code == 503
+    assert others.json() == {
+        "error": {
+            "kind": "store",
+            "message": "the memory of this server is damaged",
+            "hint": "try again, or tell the server's owner",
+        }
+    }
 
 
 @pytest.mark.parametrize("body", [[], "text", {"text": 5}, {"text": "a", "tags": "b"}, {"text": "a", "x": 1}, {}])
 def test_a_wrong_body_is_refused_and_nothing_is_stored(team: Team, body: object) -> None:
     before = team.memory.status().records
     answer = post(team, "add", body)
-    assert (answer.status_code, answer.json()["error"]) == (400, "usage")
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (400, "usage")
     assert team.memory.status().records == before
 
 
@@ -121,7 +155,7 @@ def test_a_body_that_is_no_json_is_refused(shared: Team) -> None:
     for content, kind in (("text=a", "application/x-www-form-urlencoded"), ("{", as_json), ("[" * 100_000, as_json)):
         headers = {**bearer(shared.owner()), "content-type": kind}
         answer = httpx2.post(f"{shared.url}/api/v1/add", content=content, headers=headers, timeout=LONG)
-        assert (answer.status_code, answer.json()["error"]) == (400, "usage")
+        assert (answer.status_code, answer.json()["error"]["kind"]) == (400, "usage")
 
 
 # ── who may ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,7 +164,7 @@ def test_a_body_that_is_no_json_is_refused(shared: Team) -> None:
 @pytest.mark.parametrize("path", READS)
 def test_every_operation_needs_a_token(shared: Team, path: str) -> None:
     answer = shared.get(f"/api/v1/{path}")
-    assert (answer.status_code, answer.json()["error"]) == (401, "authentication")
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (401, "authentication")
 
 
 def test_a_token_that_may_read_changes_nothing(team: Team) -> None:
@@ -144,7 +178,7 @@ def test_a_token_that_may_read_changes_nothing(team: Team) -> None:
         ("index", {}),
     ):
         refused = post(team, name, body, token)
-        assert (refused.status_code, refused.json()["error"]) == (403, "denied")
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "denied")
     assert team.memory.entries.get(id_).text == "Anna prefers tea in the morning."  # type: ignore[union-attr]
 
 

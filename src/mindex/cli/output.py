@@ -14,6 +14,7 @@ import click
 
 from mindex.errors import MindexError
 from mindex.model import Progress
+from mindex.present.error_json import error_json
 from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
 
@@ -130,8 +131,7 @@ def report_error(error: MindexError, as_json: bool) -> int:
     """Print an error: one line on stderr, or one object on stdout. Returns the exit code."""
     try:
         if as_json:
-            shown = {"kind": error.kind, "message": error.message} | ({"hint": error.hint} if error.hint else {})
-            say(json.dumps({"error": shown}, ensure_ascii=False))
+            say(json.dumps(error_json(error), ensure_ascii=False))
             return error.exit_code
         sys.stdout.flush()
     except OSError:  # stdout itself fails: a full disk, a closed pipe

@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import acting_as
-from mindex.http_access.error_text import PLACE
 from mindex.http_access.metrics import Metrics
 from mindex.http_access.rate_limit import RateLimit
 from mindex.http_access.refusals import JsonRefusals, refusal
 from mindex.http_access.sessions import Sessions
+from mindex.http_access.shown_error import PLACE
 from mindex.model.tokens import ALL_AGENTS, Principal
 from mindex.values import dataclass
 

@@ -1,4 +1,4 @@
-"""Refusals of a server: JSON, whose `error` is a kind, and `message` one sentence that says what to do."""
+"""Refusals of a server: the JSON of an error, whatever part of the server refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from mindex.errors import MindexError
+from mindex.present.error_json import error_json
 
 _JSON, _PLAIN = "application/json", "text/plain"
 _KINDS = {
@@ -39,7 +40,7 @@ def refusal(status: int, error: MindexError | None = None, headers: dict[str, st
     """The refusal with a status. Without an error it says what the status means here."""
     error = error or MindexError(*_MESSAGES.get(status, (f"the request was refused with {status}", "")))
     kind = _KINDS.get(status, error.kind) if error.kind == MindexError.kind else error.kind
-    return JSONResponse({"error": kind, "message": str(error)}, status, headers)
+    return JSONResponse(error_json(error, kind), status, headers)
 
 
 class JsonRefusals:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mindex.config import Settings, load_settings
 from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError
 from mindex.http_access.current_principal import current_principal
-from mindex.http_access.error_text import error_text
+from mindex.http_access.shown_error import shown_error
 from mindex.mcp.background_work import BackgroundWork
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
@@ -120,9 +120,13 @@ class MemoryHost:
     def start(self) -> None:
         self.background.start()
 
+    def shown_error(self, error: MindexError) -> MindexError:
+        """The error as the principal of the current request sees it."""
+        return error if self._memory is None else shown_error(error, self._memory.settings.database)
+
     def error_text(self, error: MindexError) -> str:
         """The sentence of an error, for the principal of the current request."""
-        return str(error) if self._memory is None else error_text(error, self._memory.settings.database)
+        return str(self.shown_error(error))
 
     def notes(self) -> tuple[str, ...]:
         """The notes of every result; they name folders, so a principal that sees a part of the files gets none."""

@@ -21,6 +21,7 @@ from mindex.errors import MindexError, UsageError
 from mindex.http_access.current_principal import require_write
 from mindex.model import KINDS, MODES, TYPES
 from mindex.present.answer_view import VIEWS, only_weak, view_answer
+from mindex.present.error_json import error_json
 from mindex.present.history import change_json
 from mindex.present.records_view import view_records
 from mindex.present.to_json import Json, to_json
@@ -120,12 +121,12 @@ def _endpoint(site: Site, operation: Operation) -> Callable[[Request], Any]:
             values = await _values(request, operation)
             body, status = await run_sync(operation.run, site, values)
         except MindexError as error:
-            body, status = {"error": error.kind, "message": str(error)}, status_of(error)
+            body, status = error_json(site.shown_error(error)), status_of(error)
         except RecursionError:
-            body, status = {"error": "usage", "message": "the body is nested too deeply; send a flat JSON object"}, 400
+            body, status = error_json(UsageError("the body is nested too deeply", "send a flat JSON object")), 400
         except Exception as error:  # a bug: the log has the rest
             logger.exception("%s failed", request.url.path)
-            body, status = {"error": "error", "message": f"unexpected {type(error).__name__}"}, 500
+            body, status = error_json(MindexError(f"unexpected {type(error).__name__}")), 500
         return JSONResponse(body, status, HEADERS)
 
     return endpoint
@@ -283,10 +284,17 @@ OPERATIONS: tuple[Operation, ...] = (
 
 _ERROR_SCHEMA: dict[str, Json] = {
     "type": "object",
-    "required": ["error", "message"],
+    "required": ["error"],
     "properties": {
-        "error": {"type": "string", "description": "the kind of error"},
-        "message": {"type": "string", "description": "what happened, and what to do next"},
+        "error": {
+            "type": "object",
+            "required": ["kind", "message"],
+            "properties": {
+                "kind": {"type": "string"},
+                "message": {"type": "string", "description": "what happened"},
+                "hint": {"type": "string", "description": "what to do next"},
+            },
+        },
     },
 }
 

@@ -65,13 +65,14 @@ class Site:
     """A server as the pages see it. `memory` returns the memory for the current request.
 
     `folder` returns the folder that a client names, or raises ForbiddenPathError. Without an `authenticator` no token
-    is needed.
+    is needed. `shown_error` returns an error as the current principal may see it.
     """
 
     memory: Callable[[], Memory]
     folder: Callable[[str], Path]
     sessions: Sessions
     authenticator: Authenticator | None
+    shown_error: Callable[[MindexError], MindexError]
     jobs: Jobs = field(default_factory=Jobs)
 
     def page(self, path: str, handler: Callable[[Call], Response]) -> Route:
@@ -119,7 +120,7 @@ class Site:
         try:
             return handler(call)
         except MindexError as error:
-            return call.render("error.html", code=status_of(error), error=error)
+            return call.render("error.html", code=status_of(error), error=self.shown_error(error))
         except Exception as error:  # a bug: the page says so, the log has the rest
             logger.exception("%s failed", request.url.path)
             unexpected = MindexError(f"unexpected {type(error).__name__}", "the server's log says more")

@@ -1,0 +1,18 @@
+"""Errors as JSON: the same object from the command line, the HTTP API and every refusal of a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mindex.errors import MindexError
+
+if TYPE_CHECKING:
+    from mindex.present.to_json import Json
+
+
+def error_json(error: MindexError, kind: str = "") -> dict[str, Json]:
+    """`{"error": {"kind", "message", "hint"}}`, without a hint where there is none. `kind` replaces the error's own."""
+    shown: dict[str, Json] = {"kind": kind or error.kind, "message": error.message}
+    if error.hint:
+        shown["hint"] = error.hint
+    return {"error": shown}
