@@ -61,6 +61,45 @@ def test_it_is_reported_and_its_index_stays(keyword_memory: Memory, root: Path, 
 
 
 @replaced
+@pytest.mark.parametrize("named", ["projects/docs", "./projects/../projects/docs", "projects/docs/deep"])
+def test_a_relative_path_does_not_follow_it_either(
+    keyword_memory: Memory,
+    root: Path,
+    replace: Replace,
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replace(root)
+    write(root / "deep", {"c.md": "The vault code is 4711"})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CollectionError, match=r"'docs' is left alone.*now leads to"):
+        keyword_memory.index(named)
+    assert texts(keyword_memory) == ["Backups run at noon"]
+
+
+def test_the_folder_behind_it_is_indexed_by_its_own_name(
+    keyword_memory: Memory, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _replace_root(root)
+    monkeypatch.chdir(tmp_path)
+    assert keyword_memory.index("secret").collections[0].new == 2
+
+
+def test_a_workspace_that_became_a_link_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path / "secret", {"a.md": "The vault code is 4711"})
+    folder = write(tmp_path / "notes", {"a.md": "Backups run at noon"})
+    options = {"embedding.provider": "none", "workspace.path": str(folder), "workspace.auto_index": True}
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        memory.index(folder)
+        folder.rename(folder.with_name("before"))
+        folder.symlink_to(tmp_path / "secret")
+        with pytest.raises(CollectionError, match=r"'notes' is left alone.*now leads to"):
+            memory.collections.workspace()
+        assert [one.name for one in memory.collections.list()] == ["notes"]
+
+
+@replaced
 def test_nothing_behind_it_is_read(keyword_memory: Memory, root: Path, replace: Replace) -> None:
     replace(root)
     for reference in ("a.md", "docs/a.md:1-2", f"doc://{root}/a.md", str(root / "a.md")):

@@ -78,7 +78,7 @@ class Collections:
             raise UsageError(f"{folder} cannot be the workspace ({error})", "set workspace.path to a folder") from None
         # Indexed already, itself or with a folder around it: it is kept up to date under that name.
         around = (collection for collection in self.list() if root.is_relative_to(collection.root))
-        return next(around, None) or self.add(root, name="workspace")
+        return next(around, None) or self.add(folder, name="workspace")  # not its root: it may have become a link
 
 
 def collection_for(
@@ -95,10 +95,12 @@ def collection_for(
     it was indexed, NotFoundError for a missing one.
     """
     root = _real_folder(folder)
-    moved = next((one for one in known if one.root == str(folder) and one.root != str(root)), None)
+    # As it was named, without resolving links: what was indexed under that name was another folder.
+    named = Path(os.path.abspath(folder.expanduser()))  # noqa: PTH100
+    moved = next((one for one in known if named.is_relative_to(one.root) and _leads_elsewhere(one.root)), None)
     if moved is not None:
         raise CollectionError(
-            f"the folder of '{moved.name}' is left alone: {moved.root} now leads to {root}",
+            f"the folder of '{moved.name}' is left alone: {root_problem(moved)}",
             f"index that folder by its own name, or forget this one with `mindex index --remove {moved.name}`",
         )
     for collection in known:
@@ -126,10 +128,15 @@ def root_problem(collection: Collection) -> str:
     named to be indexed.
     """
     root = collection.root
-    real = os.path.realpath(root)
-    if os.path.normcase(real) != os.path.normcase(root):
+    if real := _leads_elsewhere(root):
         return f"{root} now leads to {real}"
     return "" if Path(root).is_dir() else f"{root} is not there"
+
+
+def _leads_elsewhere(root: str) -> str:
+    """Return the folder to which a root leads by a link; '' if it leads nowhere else."""
+    real = os.path.realpath(root)
+    return "" if os.path.normcase(real) == os.path.normcase(root) else real
 
 
 def refuse_unusable_names(collection: Collection, redactor: Redactor) -> None:
