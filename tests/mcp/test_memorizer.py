@@ -422,6 +422,7 @@ async def test_a_skill_is_stored_listed_changed_and_deleted(memorizer: Memorizer
     assert "Morning digest already" in await memorizer.error("store_skill", **SKILL)
     ran = {"last_run_at": "2026-03-02T08:00:00Z", "last_run_status": "success", "last_run_summary": "5 mails"}
     assert await memorizer("update_skill", skill_id=1, enabled=False, **ran) == {"updated_fields": ["enabled", *ran]}
+    assert "'banana' is not a time" in await memorizer.error("update_skill", skill_id=1, last_run_at="banana")
     assert (await memorizer("list_skills", enabled=True))["total_count"] == 0
     (listed,) = (await memorizer("list_skills", trigger_type="cron", enabled=False))["skills"]
     assert (listed["last_run_summary"], listed["enabled"]) == ("5 mails", False)

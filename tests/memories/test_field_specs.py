@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mindex.clock import from_iso, now_ms
 from mindex.errors import UsageError
 from mindex.memories.field_specs import FIELDS, THING_KINDS, UNIQUE, record_values, searchable_text, validate_fields
 
@@ -44,6 +45,9 @@ def test_a_partial_validation_returns_only_the_given_fields() -> None:
         ("skill", {**SKILL, "trigger_config": "[]"}, "an object"),
         ("skill", {**SKILL, "execution_plan": {}}, "a list of objects"),
         ("skill", {**SKILL, "execution_plan": ["step"]}, "an object"),
+        ("skill", {**SKILL, "last_run_at": "banana"}, "last_run_at of a skill is wrong; 'banana' is not a time"),
+        ("skill", {**SKILL, "last_run_at": 1772366400000}, "a text is expected"),
+        ("skill", {**SKILL, "last_notified_at": "2026-02-31"}, "'2026-02-31' is not a time"),
     ],
 )
 def test_an_invalid_field_is_an_error_that_names_valid_values(
@@ -52,6 +56,29 @@ def test_an_invalid_field_is_an_error_that_names_valid_values(
     with pytest.raises(UsageError) as error:
         validate_fields(kind, values)  # type: ignore[arg-type]
     assert complaint in str(error.value)
+
+
+def test_every_field_that_is_named_for_a_moment_is_validated_as_one() -> None:
+    assert {spec.name for kind in THING_KINDS for spec in FIELDS[kind] if spec.name.endswith("_at")} == {
+        spec.name for kind in THING_KINDS for spec in FIELDS[kind] if spec.time
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ("2026-03-02T08:00:00Z", "2026-03-02T08:00:00Z"),
+        ("2026-03-02T09:00:00.250+01:00", "2026-03-02T08:00:00.250Z"),
+        ("2026-03-02 08:00", "2026-03-02T08:00:00Z"),
+    ],
+)
+def test_a_moment_is_stored_in_utc(given: str, stored: str) -> None:
+    assert validate_fields("skill", {"last_run_at": given}, partial=True) == {"last_run_at": stored}
+
+
+def test_a_moment_may_be_given_in_words() -> None:
+    stored = validate_fields("skill", {"last_run_at": "2h"}, partial=True)["last_run_at"]
+    assert abs(from_iso(str(stored)) - now_ms() + 2 * 3_600_000) < 60_000
 
 
 def test_a_required_field_cannot_be_removed() -> None:

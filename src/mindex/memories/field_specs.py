@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from mindex.clock import from_iso, to_iso
 from mindex.errors import UsageError
 from mindex.memories.project_sources import parse_sources
 from mindex.model import Kind
+from mindex.time_parser import parse_time
 
 ThingKind = Literal["contact", "project", "skill"]
 THING_KINDS: tuple[ThingKind, ...] = ("contact", "project", "skill")
@@ -32,13 +34,17 @@ class FieldSpec:
     default: object = None
     searchable: bool = False  # part of the record's text
     contacts: bool = False  # ids of contacts
-    time: bool = False
 
     def check(self, value: object) -> object:
         """The value as it is stored. Raises ValueError for one that is not valid."""
         if self.choices and value not in self.choices:
             raise ValueError(f"one of {', '.join(self.choices)} is expected")
         return self.parse(value)
+
+    @property
+    def time(self) -> bool:
+        """Whether it is a moment."""
+        return self.parse is _moment
 
     @property
     def shape(self) -> Shape:
@@ -114,6 +120,19 @@ def _birthday(value: object) -> str:
     return text if without_year else day.isoformat()
 
 
+def _moment(value: object) -> str:
+    """A time as it is stored: ISO 8601 in UTC. One without a zone is UTC, as in the schedule of a skill."""
+    text = _text(value)
+    try:
+        at = from_iso(text)
+    except (ValueError, OverflowError):
+        try:
+            at = parse_time(text)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+    return to_iso(at, "milliseconds" if at % 1000 else "seconds")
+
+
 _SHAPES: Mapping[Parse, Shape] = {_texts: "texts", _object: "json", _objects: "json", parse_sources: "json"}
 
 FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
@@ -162,10 +181,10 @@ FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
         FieldSpec("enabled", _flag, "Whether it is ever due.", default=True),
         FieldSpec("notify_on_completion", _flag, "Whether to say when it is done.", default=True),
         FieldSpec("notify_interval_minutes", _whole, "How long not to say it again.", default=0),
-        FieldSpec("last_run_at", _text, "When it ran last; what makes it wait for its next time.", time=True),
+        FieldSpec("last_run_at", _moment, "When it ran last; what makes it wait for its next time."),
         FieldSpec("last_run_status", _text, "How that went."),
         FieldSpec("last_run_summary", _text, "What came of it.", searchable=True),
-        FieldSpec("last_notified_at", _text, "When that was last said.", time=True),
+        FieldSpec("last_notified_at", _moment, "When that was last said."),
     ),
 }
 

@@ -30,7 +30,7 @@ from mindex.search.filters import Scope
 from mindex.search.guidance import Guidance
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.query import parse
-from mindex.time_parser import parse_expiry
+from mindex.time_parser import parse_expiry, parse_time
 
 logger = logging.getLogger(__name__)
 
@@ -190,11 +190,13 @@ def _expiry(ttl_days: float | None, expires_at: str) -> dict[str, int | None]:
 
 
 def _source_and_context(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of the record in a provenance. Raises UsageError if it is not complete."""
+    """Return the properties of the record in a provenance. Raises UsageError for one that is not valid."""
     unknown = set(provenance) - set(_PROVENANCE)
     if unknown or (provenance and "source" not in provenance):
         what = f"unknown '{min(unknown)}'" if unknown else "no source"
         raise UsageError(f"provenance: {what}", f"it has {', '.join(_PROVENANCE)}, of which source is required")
+    if provenance.get("timestamp"):
+        parse_time(provenance["timestamp"])
     return {name: provenance[name] for name in ("source", "context") if name in provenance}
 
 
