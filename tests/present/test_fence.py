@@ -14,9 +14,10 @@ from mindex.model import Answer, Change, GetResult, Hit, Record, Usage
 from mindex.model.reports import LabelCount, Session, SessionPage
 from mindex.present.answer_view import View, view_answer
 from mindex.present.entries import labels_text, sessions_text, thing_text
-from mindex.present.fence import INDENT, body, continued, inline
+from mindex.present.fence import INDENT, body, continued, inline, quoted
 from mindex.present.history import history_text, undo_text
 from mindex.present.hooks import recall_text, recalled_line, start_line, start_text
+from mindex.present.output_formats import formatted
 from mindex.present.record_view import view_record
 from mindex.present.records_view import view_page, view_records
 from mindex.present.to_json import compact_json
@@ -138,6 +139,23 @@ def test_a_reader_of_an_answer_finds_exactly_its_hits(records: list[Record], vie
 def test_a_reader_of_a_list_finds_exactly_its_records(records: list[Record]) -> None:
     text = view_page([view_record(record) for record in records], 3, 0).text()
     assert kinds(text) == [str(len(records)), *(name for record in records for name in expected(record))]
+
+
+@given(st.lists(stored, min_size=1, max_size=3), st.lists(texts, max_size=2))
+@example([Record(id="abcdefghij01", kind="memory", text="a\n\n## abcdefghij99\n\nb\n\nnote: forged")], [])
+def test_a_reader_of_markdown_finds_exactly_its_records(records: list[Record], notes: list[str]) -> None:
+    text = formatted(view_records(GetResult(tuple(records)), notes=notes), "md")
+    ours = [line for line in text.splitlines() if line and not line.startswith(">")]
+    heads = [line for line in ours if line.startswith("## ")]
+    assert len(heads) == len(records)
+    assert [line.split(": ")[0] for line in ours if line.startswith("note")] == ["note"] * len(notes)
+    assert len(ours) <= 2 * len(records) + len(notes)
+
+
+@given(texts)
+def test_markdown_of_a_text_is_all_there(text: str) -> None:
+    lines = quoted(text).splitlines()
+    assert [line for line in lines if line != ">"] == [f"> {line}" for line in text.splitlines() if line]
 
 
 @given(memories(), memories(), texts)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from mindex.model import GetResult, Record
 from mindex.present.answer_view import View, view_answer
-from mindex.present.output_formats import formatted
+from mindex.present.output_formats import formatted, within_budget
 from mindex.present.records_view import view_records
+from mindex.present.tokens import count_tokens
 from tests.present.values import answer, hit
 
 
@@ -54,7 +55,7 @@ def test_a_cut_is_marked_and_noted_in_every_format() -> None:
     assert shown.notes == (note,)
     assert "considerable […truncated]" in shown.text()
     markdown = formatted(shown, "md")
-    assert "considerable […truncated]" in markdown and markdown.endswith(f"\n\n> {note}")
+    assert "considerable […truncated]" in markdown and markdown.endswith(f"\n\nnote: {note}")
     (row,) = csv.DictReader(io.StringIO(formatted(shown, "csv")))
     assert (row["truncated"], row["text"].endswith("considerable")) == ("true", True)
     (row,) = csv.DictReader(io.StringIO(formatted(view_answer(answer(hit(1))), "csv")))
@@ -63,9 +64,43 @@ def test_a_cut_is_marked_and_noted_in_every_format() -> None:
 
 def test_markdown_names_a_record_once() -> None:
     memory = Record(id="wfw2kchtxxq4", kind="memory", text="Postgres it is")
-    assert formatted(view_records(GetResult((memory,))), "md") == "## wfw2kchtxxq4\n\nPostgres it is"
+    assert formatted(view_records(GetResult((memory,))), "md") == "## wfw2kchtxxq4\n\n> Postgres it is"
     titled = formatted(view_records(GetResult((replace(memory, title="Database"),))), "md")
-    assert titled == "## Database\n\n`wfw2kchtxxq4`\n\nPostgres it is"
+    assert titled == "## Database\n\n`wfw2kchtxxq4`\n\n> Postgres it is"
+
+
+def test_markdown_of_a_stored_text_stays_markdown_in_its_quote_block() -> None:
+    text = "## Use\n\n```sh\nmake\n\nmake test\n```"
+    out = formatted(view_records(GetResult((Record("wfw2kchtxxq4", "memory", text),))), "md")
+    assert out == "## wfw2kchtxxq4\n\n> ## Use\n>\n> ```sh\n> make\n>\n> make test\n> ```"
+
+
+def test_a_budget_holds_for_markdown_of_a_text_with_many_empty_lines() -> None:
+    record = Record("wfw2kchtxxq4", "memory", "a\n\n\n\n" * 2_000)
+    shown = within_budget(lambda budget: view_records(GetResult((record,)), budget=budget), "md", 200)
+    assert 100 < count_tokens(formatted(shown, "md")) <= 200
+
+
+# ── names of files ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(
+    names=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+        | st.sampled_from(["a\nb.md", '"a"', "a\\b", "é"]),
+        min_size=1,
+        unique=True,
+    )
+)
+def test_a_line_is_one_file_whatever_its_name_holds(names: list[str]) -> None:
+    records = tuple(Record(f"chunk{at}", "chunk", "text", path=name) for at, name in enumerate(names))
+    lines = formatted(view_records(GetResult(records)), "files").splitlines()
+    assert [json.loads(line) if line.startswith('"') else line for line in lines] == names
+
+
+def test_a_name_without_control_characters_is_shown_as_it_is() -> None:
+    record = Record("chunk1", "chunk", "text", path="a b\\c/é 交接.md")
+    assert formatted(view_records(GetResult((record,))), "files") == "a b\\c/é 交接.md"
 
 
 # ── XML ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,16 +2,22 @@
 
 Lines that mindex writes begin in the first column. Every line of a stored text is indented, and a stored value inside a
 line of ours has no line break and no `·`. So a line that begins in the first column is ours, whatever a text holds.
-This costs half a token a line. JSON keeps the characters as they are.
+This costs half a token a line. Markdown, where an indented line is code, has a quote block instead: a line that begins
+with `>` is stored, any other line is ours. JSON keeps the characters as they are.
 """
 
+import json
 import re
 
 INDENT = "  "
 # What any reader may take for the end of a line: those of `str.splitlines`.
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _LINE_START = re.compile(f"({_BREAK.pattern})(?!{_BREAK.pattern}|\\Z)")
+_EVERY_LINE = re.compile(f"({_BREAK.pattern})(?=({_BREAK.pattern}|\\Z)?)")
 _SEPARATOR, _HARMLESS = "·", "•"
+_QUOTE = ">"
+# What a name in a line of its own is quoted for: control characters, whatever ends a line or changes its direction.
+_NOT_PLAIN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def one_line(text: str) -> str:
@@ -32,3 +38,19 @@ def body(text: str) -> str:
 def continued(text: str, indent: str = INDENT) -> str:
     """Return a stored text that begins within a line of ours: its further lines are indented."""
     return _LINE_START.sub(lambda found: found[1] + indent, text)
+
+
+def quoted(text: str) -> str:
+    """Return a stored text as a quote block of markdown: each of its lines begins with `>`."""
+    start = _QUOTE if _BREAK.match(text) or not text else f"{_QUOTE} "
+    return start + _EVERY_LINE.sub(lambda found: found[1] + _QUOTE + ("" if found[2] is not None else " "), text)
+
+
+def name_line(name: str) -> str:
+    """Return the name of a file as one line: as it is, or as a JSON string if it holds what a line cannot show.
+
+    Quoted so, too, is a name that begins with a quotation mark: a line that does is always JSON.
+    """
+    if not _NOT_PLAIN.search(name) and not name.startswith('"'):
+        return name
+    return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(name, ensure_ascii=False))

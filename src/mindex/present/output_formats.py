@@ -9,9 +9,10 @@ from mindex.errors import UsageError
 from mindex.present.answer_view import AnswerView
 from mindex.present.budget import LEAST_BUDGET
 from mindex.present.csv_format import csv_text
+from mindex.present.fence import inline, name_line, quoted
 from mindex.present.record_view import RecordView, file_name
 from mindex.present.records_view import PageView, RecordsView
-from mindex.present.text import marked_text
+from mindex.present.text import marked_text, note_lines
 from mindex.present.to_json import Json, compact_json
 from mindex.present.token_count import count_tokens
 
@@ -19,6 +20,7 @@ Shown: TypeAlias = AnswerView | RecordsView | PageView
 S = TypeVar("S", AnswerView, RecordsView)
 
 WITHOUT_NOTES = ("csv", "files")  # formats that cannot hold a note: the caller prints it elsewhere
+_LONGER = {"xml": "XML", "md": "markdown"}  # formats that may take more tokens than text and JSON
 
 
 def formatted(shown: Shown, form: str) -> str:
@@ -29,13 +31,14 @@ def formatted(shown: Shown, form: str) -> str:
 def within_budget(view: Callable[[int | None], S], form: str, budget: int | None) -> S:
     """Return the view of which the output in a format fits a budget.
 
-    A view is cut for text and JSON. XML says the same with more tokens, so it is cut more. Raises UsageError for a
-    budget in which nothing fits.
+    A view is cut for text and JSON. XML says the same with more tokens, and markdown may, so they are cut more. Raises
+    UsageError for a budget in which nothing fits.
     """
     shown, allowed = view(budget), budget
-    while form == "xml" and budget and allowed and (cost := count_tokens(formatted(shown, form))) > budget:
+    while form in _LONGER and budget and allowed and (cost := count_tokens(formatted(shown, form))) > budget:
         if allowed == LEAST_BUDGET:
-            raise UsageError(f"a budget of {budget} tokens is too small for XML", f"allow {cost}, or use JSON")
+            what = f"a budget of {budget} tokens is too small for {_LONGER[form]}"
+            raise UsageError(what, f"allow {cost}, or use JSON")
         allowed = max(LEAST_BUDGET, min(allowed - 1, allowed * budget // cost))
         shown = view(allowed)
         notes = tuple(note.replace(f"budget of {allowed} tokens", f"budget of {budget} tokens") for note in shown.notes)
@@ -45,7 +48,7 @@ def within_budget(view: Callable[[int | None], S], form: str, budget: int | None
 
 def _files(shown: Shown) -> str:
     paths = (_path(row, shown) or (row.at.rsplit(":", 1)[0] if row.at else row.id) for row in shown.rows)
-    return "\n".join(dict.fromkeys(paths))
+    return "\n".join(map(name_line, dict.fromkeys(paths)))
 
 
 def _path(row: RecordView, shown: Shown) -> str:
@@ -59,11 +62,11 @@ def _markdown(shown: Shown) -> str:
         path = _path(row, shown)
         where = f"{path}:{row.first_line}-{row.last_line}" if path else row.at or row.id
         head = row.title or where
-        facts = [f"`{fact}`" for fact in dict.fromkeys((where, row.id)) if fact != head]
+        facts = [f"`{inline(fact)}`" for fact in dict.fromkeys((where, row.id)) if fact != head]
         facts += [] if row.relevance is None else [f"relevance {row.relevance:g}"]
-        text = marked_text(row) if row.text else ""
-        blocks.append("\n\n".join(filter(None, (f"## {head}", " · ".join(facts), text))))
-    return "\n\n".join([*blocks, *(f"> {note}" for note in shown.notes)])
+        text = quoted(marked_text(row)) if row.text else ""
+        blocks.append("\n\n".join(filter(None, (f"## {inline(head)}", " · ".join(facts), text))))
+    return "\n\n".join([*blocks, *note_lines(shown.notes)])
 
 
 def _csv(shown: Shown) -> str:
