@@ -1,4 +1,4 @@
-"""The access log: which entries were returned for which query. It feeds the frequency and recency of ranking."""
+"""The access log: which entries were fetched, or found by which query. It feeds frequency and recency of ranking."""
 
 from collections.abc import Callable, Sequence
 
@@ -23,8 +23,9 @@ class AccessLog:
     rows: int
 
     def log_search(self, query: str, answer: Answer) -> None:
-        scores = {hit.record.id: hit.score for hit in answer.hits}
-        self._log([hit.record for hit in answer.hits], "search", query, scores)
+        """Log the confident hits. That a weak one was shown says nothing of its use."""
+        hits = [hit for hit in answer.hits if not hit.weak]
+        self._log([hit.record for hit in hits], "search", query, {hit.record.id: hit.score for hit in hits})
 
     def log_get(self, records: Sequence[Record]) -> None:
         self._log(records, "get", "", {})

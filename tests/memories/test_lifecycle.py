@@ -444,6 +444,20 @@ def test_returned_entries_are_logged_in_the_background(memory: Memory) -> None:
     assert memory.maintenance.statistics().accesses == 2
 
 
+def test_only_confident_hits_and_what_is_fetched_count_as_accessed(memory: Memory) -> None:
+    added = memory.add("The harbour office has a kitchen")
+    query = "kitchen " + " ".join(f"unrelated{number}" for number in range(9))
+    (weak,) = memory.search(query).hits
+    assert weak.weak
+    memory.store.settle()
+    assert memory.maintenance.statistics().accesses == 0
+    (sure,) = memory.search(query, floor=0).hits  # as the tools of other programs search: all that they return counts
+    assert not sure.weak
+    memory.get(added.id)
+    memory.store.settle()
+    assert memory.maintenance.statistics().accesses == 2
+
+
 def test_importance_moves_a_memory_within_its_band_only(memory: Memory) -> None:
     low = memory.add("The harbour office has a red kitchen", importance=1)
     high = memory.add("The harbour office has a blue kitchen", importance=10)
