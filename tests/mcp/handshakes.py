@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,14 +38,22 @@ def request(method: str, id_: object, params: Message | None = None) -> Message:
     return {"jsonrpc": "2.0", "id": id_, "method": method} | ({} if params is None else {"params": params})
 
 
-def replies(arguments: Sequence[str], messages: Sequence[Message], *, at_once: bool = False) -> list[bytes]:
-    """The lines that the server writes for these messages, each sent after the reply to the one before, or at once."""
+def replies(
+    arguments: Sequence[str], messages: Sequence[Message], *, at_once: bool = False, seconds: float | None = None
+) -> list[bytes]:
+    """The lines that the server writes for these messages, each sent after the reply to the one before, or at once.
+
+    The server is ended after so many `seconds`: one that does not answer then fails the test.
+    """
     command = [sys.executable, "-m", "mindex", *arguments]
     environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none"}
     pipe = subprocess.PIPE
     lines: list[bytes] = []
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment) as server:
         assert server.stdin is not None and server.stdout is not None
+        end = threading.Timer(seconds, server.kill) if seconds is not None else None
+        if end is not None:
+            end.start()
         for message in messages:
             server.stdin.write(json.dumps(message).encode() + b"\n")
             server.stdin.flush()
@@ -53,7 +62,10 @@ def replies(arguments: Sequence[str], messages: Sequence[Message], *, at_once: b
         while at_once and len(lines) < sum("id" in message for message in messages):
             lines.append(server.stdout.readline())
         server.stdin.close()
-        return [*lines, *server.stdout.readlines()]
+        lines += server.stdout.readlines()
+        if end is not None:
+            end.cancel()
+        return lines
 
 
 def prepared(tools: str) -> bytes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 _READ_SIZE = 65_536
+_MOST_BRACKETS = 100  # of a message that is answered here: the SDK reads none that is nested 200 deep
 _META = "io.modelcontextprotocol/"
 _Object = dict[str, Any]
 
@@ -74,9 +75,12 @@ class InstantStart:
 
     def _reply(self, line: bytes) -> bytes | None:
         """The reply to a message, empty for a notification; None where the SDK must see the message."""
+        if line.count(b"[") + line.count(b"{") > _MOST_BRACKETS:
+            return None
         try:
             message = json.loads(line)
-        except ValueError:
+            _encoded(message)
+        except ValueError:  # also of half a surrogate pair, which cannot be encoded
             return None
         if not isinstance(message, dict) or not isinstance(message.get("params", {}), dict):
             return None
@@ -123,6 +127,7 @@ class InstantStart:
 
 
 def _encoded(reply: _Object) -> bytes:
+    """One line of JSON. Raises ValueError for a text that has half a surrogate pair."""
     return json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 

@@ -9,6 +9,7 @@ from mcp.server import CacheHint, MCPServer, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -30,6 +31,7 @@ from mindex.mcp.resources_prompts_completions import add_resources_prompt_comple
 from mindex.mcp.search_app import make_search_app
 from mindex.mcp.tool_words import in_tool_words
 from mindex.mcp.tools import make_tools
+from mindex.mcp.unreadable_messages import AnsweredMessages
 
 # Tools, templates and prompts never change while a server runs.
 _AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
@@ -63,6 +65,12 @@ class MindexServer(MCPServer[Any]):
         self._names = {tool.name for tool in tools}
         self._commands = dialect.commands
         add_resources_prompt_completions(self, host)
+
+    async def run_stdio_async(self) -> None:
+        """As the SDK does it, but every request is answered, also one that cannot be read."""
+        async with stdio_server() as (messages, replies):
+            server = self._lowlevel_server
+            await server.run(AnsweredMessages(messages, replies), replies, server.create_initialization_options())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
