@@ -28,6 +28,7 @@ TOO_MUCH: dict[str, dict[str, object]] = {
     "context": {"context": "x" * (limits.MAX_FIELD + 1)},
     "source": {"source": "x" * (limits.MAX_FIELD + 1)},
     "a field": {"fields": {"custom": {"deep": ["x" * (limits.MAX_FIELD + 1)]}}},
+    "values in fields": {"fields": {"custom": [[number] for number in range(limits.MAX_VALUES + 1)]}},
     "the name of a field": {"fields": {"x" * (limits.MAX_NAME + 1): 1}},
 }
 AS_MUCH: dict[str, object] = {
@@ -91,11 +92,76 @@ def test_what_is_huge_is_refused_before_it_is_read(keyword_memory: Memory, what:
 
 def test_a_profile_has_at_most_a_thousand_values(keyword_memory: Memory) -> None:
     profile = keyword_memory.profile
-    profile.set({"list": list(range(limits.MAX_PROFILE_KEYS))})
+    profile.set({"list": list(range(limits.MAX_VALUES))})
     with pytest.raises(UsageError, match=r"1,001 values"):
         profile.set({"one.more": 1})
     profile.set({"list": [1, 2]}, replace=True)
     profile.set({"one.more": 1})
+
+
+MANY = [str(number) for number in range(limits.MAX_VALUES + 1)]
+LARGE = ["word " * 1_000] * 60  # 300 kB
+TOO_MANY: dict[str, Callable[[Memory, list[str]], object]] = {
+    "fields of a memory": lambda memory, texts: memory.add("x", fields={"a": {"b": texts}}),
+    "changed fields": lambda memory, texts: memory.update(memory.add("kept").id, fields={"a": texts}),
+    "links": lambda memory, texts: memory.contacts.add(name="Anna", links=texts),
+    "participants": lambda memory, texts: memory.projects.add(name="Atlas", participants=texts),
+    "sources": lambda memory, texts: memory.projects.add(name="Atlas", sources=texts),
+    "tools": lambda memory, texts: memory.skills.add(
+        name="x", trigger_type="manual", instructions="x", required_tools=texts
+    ),
+    "plan": lambda memory, texts: memory.skills.add(
+        name="x", trigger_type="manual", instructions="x", execution_plan=[{"id": one} for one in texts]
+    ),
+    "trigger": lambda memory, texts: memory.skills.add(
+        name="x", trigger_type="manual", instructions="x", trigger_config={"x": texts}
+    ),
+    "profile": lambda memory, texts: memory.profile.set({"user.names": texts}),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MANY)
+@pytest.mark.parametrize(("texts", "named"), [(MANY, "1,000"), (LARGE, "262,144")])
+def test_the_values_of_one_record_are_limited_in_number_and_size(
+    keyword_memory: Memory, what: str, texts: list[str], named: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{named}"):
+        TOO_MANY[what](keyword_memory, texts)
+
+
+def test_too_many_values_are_refused_before_they_are_looked_at(keyword_memory: Memory) -> None:
+    keyword_memory.add("warm")
+    started = time.process_time()
+    with pytest.raises(UsageError, match="1,000"):
+        keyword_memory.contacts.add(name="Anna", links=["x"] * 20_000_000)
+    assert time.process_time() - started < 5  # to redact them takes minutes
+
+
+def test_changes_one_by_one_do_not_make_a_record_larger(keyword_memory: Memory) -> None:
+    skills = keyword_memory.skills
+    made = skills.add(name="x", trigger_type="manual", instructions="x", required_tools=MANY[:600])
+    with pytest.raises(UsageError, match=r"the skill would have 1,\d+ values, at most 1,000 are allowed"):
+        skills.update(made.id, execution_plan=[{"id": one} for one in MANY[:600]])
+    skills.update(made.id, required_tools=MANY[:300], execution_plan=[{"id": one} for one in MANY[:600]])
+
+
+def test_a_list_that_holds_itself_is_refused(keyword_memory: Memory) -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(UsageError, match="nested more than 50 deep"):
+        keyword_memory.add("x", fields={"a": endless})
+
+
+def test_a_long_turn_with_a_secret_is_imported_without_the_secret(keyword_memory: Memory, tmp_path: Path) -> None:
+    secret = "AKIA" + "Q3EGWJ5TLXN2RBVD"
+    keyword_memory.conversations.add("word " * 4_000 + "the end", "b")
+    keyword_memory.transfer.export(tmp_path / "all.jsonl")
+    exported = (tmp_path / "all.jsonl").read_text().replace("the end", secret)
+    (tmp_path / "all.jsonl").write_text(exported)
+    with Memory(tmp_path / "other.db", options={"embedding.provider": "none"}) as other:
+        assert other.transfer.import_(tmp_path / "all.jsonl").skipped == ()
+        (turn,) = other.list().records
+        assert secret not in turn.text and "[redacted:" in turn.text
 
 
 def test_a_get_takes_a_hundred_references(keyword_memory: Memory) -> None:
@@ -117,7 +183,7 @@ def test_a_file_that_grew_beyond_the_limit_is_not_read_for_two_lines(keyword_mem
         keyword_memory.lookup.read_file("a.md")
 
 
-@pytest.mark.parametrize("what", ["summary", "tag", "tags", "context", "a field"])
+@pytest.mark.parametrize("what", ["summary", "tag", "tags", "context", "a field", "values in fields"])
 def test_an_import_names_the_row_that_it_leaves_out(keyword_memory: Memory, tmp_path: Path, what: str) -> None:
     keyword_memory.add("Backups run at noon")
     keyword_memory.add("Deploys run at night")
@@ -139,5 +205,5 @@ def test_the_documentation_lists_every_limit() -> None:
     table = page.partition("## Limits")[2]
     values = {name: value for name, value in vars(limits).items() if name.startswith("MAX_")}
     for name, value in values.items():
-        shown = {limits.MAX_TEXT_BYTES: "1 MiB", limits.MAX_PROFILE_BYTES: "256 KiB", limits.MAX_FILE_BYTES: "20 MB"}
+        shown = {limits.MAX_TEXT_BYTES: "1 MiB", limits.MAX_VALUES_BYTES: "256 KiB", limits.MAX_FILE_BYTES: "20 MB"}
         assert f" {shown.get(value, f'{value:,}')} " in table, name

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mindex.errors import ConflictError, StoreError, UsageError
-from mindex.limits import MAX_PROFILE_BYTES as MAX_BYTES
+from mindex.limits import MAX_VALUES_BYTES as MAX_BYTES
 from mindex.memories.author import Author
 from mindex.memories.lifecycle import EntryWriter
 from mindex.memories.note_files import Notes

@@ -14,7 +14,7 @@ from mindex.memories.author import Author
 from mindex.memories.entries import find_entry, list_all
 from mindex.memories.field_specs import FIELDS, UNIQUE, ThingKind, record_values, validate_fields
 from mindex.memories.skill_schedule import due_at, validate_trigger
-from mindex.memories.validation import validate_fields_json, validate_limit
+from mindex.memories.validation import validate_amount, validate_fields_json, validate_limit
 from mindex.model import Change, DueSkill, Filters, Record
 from mindex.redaction.json_values import redact_value
 from mindex.store.base import Page
@@ -135,9 +135,10 @@ class Things:
         return {name: redact_value(value, redact, name) for name, value in validate_fields_json(fields).items()}
 
     def _with_fields(self, record: Record, values: Mapping[str, object]) -> Record:
-        """The record with these fields, and what is made of them. Raises UsageError for a trigger without a meaning."""
+        """The record with these fields, and what is made of them. Raises UsageError if they are not valid together."""
         if self.kind == "skill":
             validate_trigger(str(values["trigger_type"]), values.get("trigger_config") or {})
+        validate_amount(self.kind, {**values}, before=record.fields)
         return replace(record, **record_values(self.kind, values))  # type: ignore[arg-type]  # checked by name
 
 

@@ -1,6 +1,5 @@
 """The profile of an agent: what is known of its user, as one JSON object in one record with history and undo."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,10 +9,9 @@ from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
-from mindex.limits import MAX_PROFILE_BYTES
 from mindex.memories.author import Author
 from mindex.memories.json_paths import leaves, parse_path, refuse_loss, value_at, with_value, without_value
-from mindex.memories.validation import validate_json, validate_profile_keys
+from mindex.memories.validation import validate_amount, validate_json
 from mindex.model import Change, Record
 from mindex.redaction.json_values import redact_value
 from mindex.values import dataclass
@@ -100,20 +98,9 @@ def profile_id(agent: str) -> str:
     return short_hash("profile", agent)
 
 
-def profile_size(data: Any) -> int:
-    """Return the bytes that a profile takes as JSON."""
-    return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-
-
 def with_data(record: Record, data: Any) -> Record:
     """Return a profile with other data and the text made of it. Raises UsageError when it is too large."""
-    size = profile_size(data)
-    if size > MAX_PROFILE_BYTES:
-        raise UsageError(
-            f"the profile would have {size:,} bytes, {MAX_PROFILE_BYTES:,} are allowed",
-            "keep long texts as memories or notes",
-        )
-    validate_profile_keys(data, before=record.fields.get("data"))
+    validate_amount("profile", data, before=record.fields.get("data"))
     return with_unchecked_data(record, data)
 
 

@@ -3,6 +3,7 @@
 Each function returns its value or raises UsageError. The limits are those of `mindex.limits`.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
@@ -10,11 +11,12 @@ from mindex.errors import UsageError
 from mindex.limits import (
     MAX_FIELD,
     MAX_NAME,
-    MAX_PROFILE_KEYS,
     MAX_SUMMARY,
     MAX_TAG,
     MAX_TAGS,
     MAX_TEXT_BYTES,
+    MAX_VALUES,
+    MAX_VALUES_BYTES,
 )
 from mindex.model import TYPES, Record
 
@@ -30,6 +32,7 @@ _PROPERTIES: Mapping[str, int] = {
 _NAMES = ("name", "session_id", "speaker")
 _TEXTS = ("user_message", "agent_response")
 _DEEPEST = 50
+_LESS = "keep the rest as memories or notes"
 _END_OF_9999 = 253_402_300_799_000  # the last moment that `datetime` knows
 
 
@@ -101,12 +104,11 @@ def validate_properties(given: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def validate_fields_json(fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Check the fields of an entry: what they hold can be stored as JSON, and nothing is too long."""
+    """Check the fields of an entry: what they hold can be stored as JSON, and nothing is too long or too much."""
     for name, value in fields.items():
         if name in _NAMES and isinstance(value, str):
             validate_length(name, value, MAX_NAME)
-        if name not in _TEXTS:
-            validate_json({name: value})
+    validate_json({name: value for name, value in fields.items() if name not in _TEXTS})
     return fields
 
 
@@ -117,20 +119,23 @@ def validate_record(record: Record) -> Record:
     validate_properties({name: getattr(record, name) for name in names if hasattr(record, name)})
     if record.kind == "profile":
         validate_json(record.fields)
-        validate_profile_keys(record.fields.get("data"))
     else:
         validate_fields_json({name: value for name, value in record.fields.items() if name != "foreign_ids"})
     return record
 
 
-def validate_profile_keys(data: object, before: object = None) -> None:
-    """Refuse more values than a profile may have, unless it had as many before."""
-    count = sum(1 for _ in _values(data))
-    if count > MAX_PROFILE_KEYS and count > sum(1 for _ in _values(before)):
-        raise UsageError(
-            f"the profile would have {count:,} values, at most {MAX_PROFILE_KEYS:,} are allowed",
-            "keep what is not about the user as memories",
-        )
+def validate_amount(what: str, data: object, before: object = None) -> None:
+    """Refuse more values, or more bytes of them as JSON, than a record may have, unless it had as much before."""
+    count, size = sum(1 for _ in _values(data)), json_size(data)
+    if count > MAX_VALUES and count > sum(1 for _ in _values(before)):
+        raise UsageError(f"the {what} would have {count:,} values, at most {MAX_VALUES:,} are allowed", _LESS)
+    if size > MAX_VALUES_BYTES and size > json_size(before):
+        raise UsageError(f"the {what} would have {size:,} bytes, at most {MAX_VALUES_BYTES:,} are allowed", _LESS)
+
+
+def json_size(data: object) -> int:
+    """Return the bytes that a value takes as JSON."""
+    return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def _values(data: object) -> Iterator[object]:
@@ -151,17 +156,36 @@ def _validate_many(what: str, texts: Sequence[object], most: int) -> None:
         validate_length(what, str(text), most)
 
 
-def validate_json(value: object, depth: int = 0) -> object:
-    if depth > _DEEPEST:
-        raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
+def validate_json(value: object) -> object:
+    """Check that a value can be stored as JSON, and that it is neither too long, nor too deep, nor too much.
+
+    What is waiting to be checked holds at least one value each, so that too many are refused before they are looked at.
+    """
+    waiting, checked = [(value, 0)], 0
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise UsageError(f"a value is nested more than {_DEEPEST} deep", "store it flatter, or as a text")
+        if isinstance(part, list | tuple | dict) and part:
+            if checked + len(waiting) + len(part) > MAX_VALUES:
+                raise UsageError(f"more than {MAX_VALUES:,} values are too many for one record", _LESS)
+            for name in part if isinstance(part, dict) else ():
+                validate_length("name of a value", str(name), MAX_NAME)
+            waiting += [(inner, depth + 1) for inner in (part.values() if isinstance(part, dict) else part)]
+        else:
+            _validate_value(part)
+            checked += 1
+    if (size := json_size(value)) > MAX_VALUES_BYTES:
+        raise UsageError(f"{size:,} bytes of values are too many, one record has at most {MAX_VALUES_BYTES:,}", _LESS)
+    return value
+
+
+def _validate_value(value: object) -> None:
     if isinstance(value, str):
         validate_length("value", value, MAX_FIELD)
-    if isinstance(value, dict):
-        for key in value:
-            validate_length("name of a value", str(key), MAX_NAME)
-    if isinstance(value, list | tuple | dict):
-        for part in value.values() if isinstance(value, dict) else value:
-            validate_json(part, depth + 1)
-    elif value is not None and not isinstance(value, str | int) and not (isinstance(value, float) and isfinite(value)):
+    elif value is not None and not isinstance(value, int | list | tuple | dict) and not _is_number(value):
         raise UsageError(f"{value!r} cannot be stored", "use texts, numbers, true, false, lists and objects")
-    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) and isfinite(value)

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, cast
 
 from mindex.config import SecretsMode
-from mindex.memories.validation import validate_json, validate_text
+from mindex.memories.validation import validate_fields_json, validate_text
 from mindex.model import Collection, Document, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
 from mindex.redaction.json_values import redact_value
@@ -54,7 +54,7 @@ def redact_row(row: ExportRow, mode: SecretsMode) -> tuple[ExportRow, tuple[str,
         return replace(
             state,
             **changes,
-            fields=cast("dict[str, object]", redact_value(validate_json(dict(state.fields)), redacted)),
+            fields=cast("dict[str, object]", redact_value(validate_fields_json(dict(state.fields)), redacted)),
         )
 
     clean = row.with_states(redacted_state)

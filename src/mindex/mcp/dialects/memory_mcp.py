@@ -4,7 +4,6 @@ Memories are found by keyword alone and ranked by its four signals. `metadata` a
 in the record's fields under these names; the source and context of provenance are the record's own.
 """
 
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -19,7 +18,6 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError, UsageError
-from mindex.limits import MAX_TEXT_BYTES
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
@@ -203,7 +201,7 @@ def _source_and_context(provenance: Mapping[str, str]) -> dict[str, str]:
 def _fields(
     stored: Mapping[str, object], metadata: Mapping[str, Any] | None, provenance: Mapping[str, str] | None
 ) -> dict[str, object]:
-    """Return the fields with metadata merged and provenance replaced. Raises UsageError if they are too large."""
+    """Return the fields with metadata merged and provenance replaced."""
     fields = dict(stored)
     if metadata is not None:
         before = stored.get("metadata")
@@ -211,9 +209,6 @@ def _fields(
     rest = {name: value for name, value in (provenance or {}).items() if name in ("timestamp", "user_id")}
     if rest:
         fields["provenance"] = rest
-    size = len(json.dumps(fields))
-    if size > MAX_TEXT_BYTES:
-        raise UsageError(f"metadata has {size:,} characters", f"keep it below {MAX_TEXT_BYTES:,}")
     return fields
 
 

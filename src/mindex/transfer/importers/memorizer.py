@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import UsageError
-from mindex.limits import MAX_PROFILE_BYTES
+from mindex.limits import MAX_VALUES_BYTES
 from mindex.memories.field_specs import FIELDS, THING_KINDS, FieldSpec, ThingKind, record_values, validate_fields
-from mindex.memories.profile import profile_id, profile_size, with_unchecked_data
+from mindex.memories.profile import profile_id, with_unchecked_data
 from mindex.memories.skill_schedule import validate_trigger
 from mindex.memories.turns import make_turn
+from mindex.memories.validation import json_size
 from mindex.model import Change, Record
 from mindex.store.export_rows import Link
 from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
@@ -163,9 +164,9 @@ def _profile(agent: str, row: ForeignRow, older: list[_OldVersion], modified: in
     parts = {"profile_history": len(older)} if older else {}
     if not isinstance(data, dict):
         return SkippedRow(where, "it is not a JSON object", parts=parts)
-    size = profile_size(data)
-    if size > MAX_PROFILE_BYTES:
-        return SkippedRow(where, f"it has {size:,} bytes, a profile may have {MAX_PROFILE_BYTES:,}", parts=parts)
+    size = json_size(data)
+    if size > MAX_VALUES_BYTES:
+        return SkippedRow(where, f"it has {size:,} bytes, a profile may have {MAX_VALUES_BYTES:,}", parts=parts)
     at = foreign.time_ms(row["created_at"], modified)
     source = f"{_NAME}:profiles:{agent}"
     bare = Record(
