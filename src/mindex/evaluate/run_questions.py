@@ -91,10 +91,13 @@ class QuestionRunner:
             page = self.measured.memory.search(question.text, limit=MAX_LIMIT, offset=seen, **options)
         return QuestionResult(tuple(found), tuple(found.items()), answer, ms if is_timed and from_models else None)
 
-    def ask_as_shipped(self, question: Question, variant: str, *, group: str | None = None) -> QuestionResult:
-        """Ask as users do: one page, with the limit of the product and the floor of the settings."""
+    def ask_as_shipped(
+        self, question: Question, variant: str, *, group: str | None = None, limit: int | None = None
+    ) -> QuestionResult:
+        """Ask as users do: one page, with the floor of the settings, and the product's limit unless one is given."""
         scope = self._scope(question.group if group is None else group)
-        answer = self.measured.memory.search(question.text, **self._search_options(variant), **scope)
+        options = self._search_options(variant) | ({} if limit is None else {"limit": limit})
+        answer = self.measured.memory.search(question.text, **options, **scope)
         found: dict[str, Hit] = {}
         for hit in answer.hits:
             found.setdefault(self._id_of(question, hit), hit)
