@@ -13,6 +13,10 @@ _CONTEXT_SIZE = 400
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # A word: three letters, or one character of a script whose characters are words.
 _WORD = re.compile(r"[^\W\d_]{3}|[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+# A value of a profile: `user.languages[0]: German`. The words of its path are those of `packageManager` or `os_name`.
+_VALUE = re.compile(r"(?P<path>[^:]+): ")
+_KEY_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_A-Z]+")
+_OWN_PIECES = 200  # values of a profile that are a piece each
 _HEADING_MARK = re.compile(r" {0,3}#{1,6}(?=\s|$)")
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？；])\s*"), re.compile(r"\s+"))
 
@@ -21,13 +25,14 @@ def embedding_pieces(record: Record) -> list[str]:
     """Return the texts to embed for a record: one per piece of at most 800 characters, each with the title in front.
 
     The description of a chunk's document and the context of the chunk are put in front, too. Of a run of bare headings
-    each is a piece: they have little to do with each other (of 60 facts as headings, 44 are found instead of 16).
+    each is a piece: they have little to do with each other (of 60 facts as headings, 44 are found instead of 16). So is
+    each value of a profile.
     """
     title, place = embedding_title(record), _place(record)
     header = "\n".join(part for part in (title, place) if part)
     # What places the chunk makes the piece shorter: the model's window does not grow.
     size = max(PIECE_SIZE - _weight(place), PIECE_SIZE // 2)
-    pieces = _bare_headings(record) or split(record.text, size)
+    pieces = _bare_headings(record) or _profile_values(record) or split(record.text, size)
     return [f"{header}\n{piece}" if header else piece for piece in pieces]
 
 
@@ -41,6 +46,24 @@ def _bare_headings(record: Record) -> list[str]:
     lines = [line for line in record.text.split("\n") if line.strip()] if record.kind == "chunk" else []
     titles = [line[mark.end() :].strip() for line in lines if (mark := _HEADING_MARK.match(line))]
     return list(dict.fromkeys(filter(None, titles))) if len(titles) == len(lines) else []
+
+
+def _profile_values(record: Record) -> list[str]:
+    """Return each value of a profile as its user would say it, `My home: Lisbon`; none for other records.
+
+    "Where do I live" is near to that, and not to all values in one piece. After the first values, many share a piece.
+    """
+    if record.kind != "profile":
+        return []
+    said: list[str] = []
+    for line in record.text.split("\n"):
+        if value := _VALUE.match(line):
+            steps = value["path"].removeprefix("user.")
+            said.append(f"My {' '.join(_KEY_WORD.findall(steps)) or steps}: {line[value.end() :]}")
+        else:  # of a value in several lines
+            said[-1:] = [f"{said[-1]}\n{line}" if said else line]
+    alone, rest = said[:_OWN_PIECES], "\n".join(said[_OWN_PIECES:])
+    return [piece for one in (*alone, *([rest] if rest else [])) for piece in split(one)]
 
 
 def embedded_fields(fields: Iterable[str]) -> str:
@@ -62,8 +85,11 @@ def _cut_to(text: str, weight: int) -> str:
 
 
 def embedding_title(record: Record) -> str:
-    """Return the title to embed: none for a turn, whose text has its date, nor for one without a word (`000123`)."""
-    if record.kind == "turn" or not _WORD.search(record.title):
+    """Return the title to embed: none for a turn or a profile, nor for one without a word (`000123`).
+
+    The text of a turn has its date; a profile has the name of its agent, which its user does not ask for.
+    """
+    if record.kind in ("turn", "profile") or not _WORD.search(record.title):
         return ""
     return record.title[:_TITLE_SIZE]
 

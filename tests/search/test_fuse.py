@@ -47,6 +47,12 @@ def test_a_record_in_both_lists_outranks_one_in_one_list() -> None:
     assert max(fused, key=lambda id_: fused[id_].total) == "both"
 
 
+def test_a_profile_is_not_better_for_being_long_as_its_values_are_embedded_apart() -> None:
+    vector = (ScoredRecord("profile", 0.5, "profile", length=5_000), ScoredRecord("memory", 0.5, "memory", length=80))
+    fused = blend(Candidates((), vector, cosine_zscores={"profile": 4.0, "memory": 4.0}))
+    assert fused["memory"].total > fused["profile"].total
+
+
 def test_minmax_is_sixty_to_forty() -> None:
     fused = minmax(Candidates(scored(a=4.0, b=2.0), scored(b=0.9, a=0.5)))
     assert fused["a"].total == pytest.approx(0.4)

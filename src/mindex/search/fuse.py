@@ -172,7 +172,8 @@ def _blend_texts(candidates: Candidates, weight: float) -> Fused:
 
 
 def _blend_entries(candidates: Candidates, weight: float) -> Fused:
-    lengths = {hit.id: hit.length for hit in candidates.vector}
+    # A profile is embedded value by value: what is near is as short as a memory, however long the whole is.
+    lengths = {hit.id: hit.length for hit in candidates.vector if hit.kind != "profile"}
 
     def by_words(id_: str) -> float:
         surprise = candidates.surprises.get(id_, 0.0)
