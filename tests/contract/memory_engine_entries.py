@@ -30,6 +30,7 @@ from mindex.store.export_rows import (
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.rules.filters import admits
 from mindex.store.rules.import_entries import restore
+from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.usage_counts import UsageCounts
 from tests.contract.memory_engine_tables import Accesses, Connection, Database, Tables
 from tests.contract.memory_engine_vectors import export_vectors, put_exported_vectors
@@ -127,10 +128,17 @@ class MemoryEntries:
         return tuple(one.id for one in records if one.superseded_by == id_ and one.retired_at is not None)
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
+        return self.links_of([id_], kind).get(id_, ())
+
+    def links_of(self, ids: Sequence[str], kind: str) -> dict[str, tuple[str, ...]]:
         tables = self._connection.read()
-        links = [link for (source, *_), link in tables.links.items() if source == id_ and link.kind == kind]
-        live = [link for link in links if tables.records[link.target].retired_at is None]
-        return tuple(link.target for link in sorted(live, key=lambda link: (-link.weight, link.target)))
+        found = [
+            (source, link)
+            for (source, *_), link in tables.links.items()
+            if source in ids and link.kind == kind and tables.records[link.target].retired_at is None
+        ]
+        found.sort(key=lambda one: (one[0], -one[1].weight, one[1].target))
+        return targets_by_source((source, link.target) for source, link in found)
 
     def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
         tables = self._connection.read()

@@ -316,6 +316,16 @@ def test_a_link_leads_in_both_directions_the_heaviest_first(store: Store) -> Non
     assert store.entries.linked("one", "near") == ("two", "three")
 
 
+def test_the_links_of_several_records_are_read_at_once(store: Store) -> None:
+    store.entries.add([memory_of(id_) for id_ in ("one", "two", "three", "gone", "single")], by="me")
+    for source, target, weight in (("one", "two", 0.6), ("one", "three", 0.9), ("gone", "one", 1.0)):
+        store.entries.link(source, target, "near", weight)
+    retire(store, "gone")
+    ids = ["three", "one", "single", "nowhere"]
+    assert store.entries.links_of(ids, "near") == {"one": ("three", "two"), "three": ("one",)}
+    assert store.entries.links_of(ids, "other") == store.entries.links_of([], "near") == {}
+
+
 def test_linked_pairs_are_named_once_and_only_while_both_are_live(store: Store) -> None:
     store.entries.add([memory_of(id_) for id_ in ("one", "two", "gone")], by="me")
     store.entries.add([replace(memory_of(id_), agent="other") for id_ in ("foreign", "stranger")], by="me")

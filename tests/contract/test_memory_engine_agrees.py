@@ -263,6 +263,7 @@ def read_entries(store: Store, now: int) -> Results:
         "usage": [entries.usage(Filters(agent=agent), limit=3) for agent in (*AGENTS, "*")],
         "superseded": [entries.superseded(id_) for id_ in ENTRIES],
         "linked": [entries.linked(id_, kind) for id_ in ENTRIES for kind in LINKS],
+        "links of": [entries.links_of(ENTRIES, kind) for kind in LINKS],
         "linked pairs": [entries.linked_pairs(kind, agent) for kind in LINKS for agent in (*AGENTS, "*")],
         "surrounding turns": [entries.surrounding_turns(id_, 1, 2) for id_ in ENTRIES],
         "history": [entries.history(id_) for id_ in ENTRIES],

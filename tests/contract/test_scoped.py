@@ -124,6 +124,7 @@ def test_a_foreign_id_is_answered_like_one_that_does_not_exist(anna: ScopedStore
     assert retrieval.resolve(id_, retired=True) == ()
     assert retrieval.ranking_signals([id_]) == {}
     assert entries.history(id_) == entries.superseded(id_) == entries.linked(id_, "near") == ()
+    assert entries.links_of([id_], "near") == {}
     assert entries.surrounding_turns(id_, 1, 1) == ()
     assert entries.owners([id_]) == {}
     assert not entries.is_unextracted(id_)
@@ -173,6 +174,7 @@ def test_exports_sessions_statistics_and_agents_are_of_one_agent(anna: ScopedSto
     usage = anna.entries.usage(Filters(agent="*"), limit=9)
     assert (usage.memories, usage.unused, sum(usage.chunks.values())) == (1, ("manna",), 1)
     assert anna.entries.linked("manna", "near") == ("nanna",)
+    assert anna.entries.links_of(["manna", "mben"], "near") == {"manna": ("nanna",)}
     assert all({one, other} <= ALL_MINE for one, other in anna.entries.linked_pairs("near", "*"))
     assert {one.agent for one in anna.entries.unextracted("*", 9)} == {"anna"}
     assert anna.entries.count_unextracted("*") == 2

@@ -46,6 +46,16 @@ async def test_conflicts_are_told_and_end_when_one_supersedes_the_other(client: 
         f"if {newer} is right: `update` with id: {newer}, supersedes: {older} retires the other one"
     ]
     assert why in text(await client.call_tool("get", {"refs": ["conflicts"]}))
+    for view in ("full", "compact", "digest"):
+        shown = await client.call_tool("search", {"query": "when is the standup", "view": view})
+        rows = {row["id"]: row["conflicts"] for row in structured(shown)["results"]}
+        assert {id_: [one["id"] for one in conflicts] for id_, conflicts in rows.items()} == {
+            older: [newer],
+            newer: [older],
+        }
+        assert f"conflicts with {newer}" in text(shown) and f"conflicts with {older}" in text(shown)
+        note = f"if {newer} is right: `update` with id: {newer}, supersedes: {older} retires the other one"
+        assert structured(shown)["notes"][-1] == note and f"note: {note}" in text(shown)
     result = await client.call_tool("update", {"id": older, "text": "Standup is at 11:00"})
     assert [one["id"] for one in structured(result)["conflicts"]] == [newer]
     result = await client.call_tool("update", {"id": newer, "supersedes": older})

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
+from mindex.model import Answer
 from mindex.store.base import GROUPS, Store
 from mindex.store.open import open_store
 from tests.conftest import write
@@ -65,22 +66,30 @@ def memory(tmp_path: Path, store: CountingStore, server: ModelServer, alone: Pat
         yield memory
 
 
+def shows_memories(answer: Answer) -> bool:
+    return any(hit.record.kind == "memory" for hit in answer.hits)
+
+
 @pytest.mark.parametrize("limit", [5, 20])
 @pytest.mark.parametrize("query", ["parcels of ship 7", "where do the parcels wait?", "thanks, noted"])
-def test_a_hybrid_search_calls_the_store_at_most_six_times(
+def test_a_hybrid_search_calls_the_store_at_most_six_times_and_once_for_conflicts_of_memories(
     memory: Memory, store: CountingStore, query: str, limit: int
 ) -> None:
     for _ in range(2):  # a new query is embedded, a known one comes from the cache
         store.calls.clear()
         answer = memory.search(query, limit=limit, floor=0)
         assert (answer.tier, bool(answer.hits)) == ("hybrid", True)
-        assert len(store.calls) <= MOST_CALLS, store.calls
+        assert len(store.calls) <= MOST_CALLS + shows_memories(answer), store.calls
 
 
-def test_a_keyword_search_calls_the_store_at_most_three_times(memory: Memory, store: CountingStore) -> None:
-    store.calls.clear()
-    assert memory.search("parcels of ship 7", mode="keyword").hits
-    assert len(store.calls) <= 3, store.calls
+def test_a_keyword_search_calls_the_store_at_most_three_times_and_once_for_conflicts_of_memories(
+    memory: Memory, store: CountingStore
+) -> None:
+    for kinds, least in ((["chunk"], False), (["memory"], True)):
+        store.calls.clear()
+        answer = memory.search("parcels of ship 7", mode="keyword", kinds=kinds)
+        assert answer.hits and shows_memories(answer) == least
+        assert len(store.calls) <= 3 + least, store.calls
 
 
 def test_a_search_that_finds_nothing_calls_the_store_once_more_to_know_what_expired(

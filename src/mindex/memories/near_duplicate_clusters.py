@@ -37,8 +37,8 @@ def _neighbours(store: Store, model: Model | None, memories: Sequence[Record]) -
     """Return the near-duplicates of each memory with their cosine, which is 0 for a pair that only a link shows."""
     texts = {record.id: record.text for record in memories}
     pairs: dict[tuple[str, str], float] = {}
-    for id_ in texts:
-        for other in store.entries.linked(id_, NEAR_LINK):
+    for id_, others in store.entries.links_of(list(texts), NEAR_LINK).items():
+        for other in others:
             if other in texts and other != id_:
                 pairs[min(id_, other), max(id_, other)] = 0.0
     if model is not None and len(memories) > 1:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from mindex.clock import now_ms
 from mindex.memories.conflict_rules import find_conflict
 from mindex.model import Conflict, Filters, MemoryInConflict, Record
+from mindex.model.records import CONFLICT_LINK
 from mindex.store.base import Store
 from mindex.store.rules.filters import admits
 
-CONFLICT_LINK = "conflict"  # the kind of the link between two memories in conflict
 _LAST = 2**63  # the number of a memory that is not stored yet
 
 
@@ -22,8 +22,14 @@ def conflict_between(one: Record, other: Record) -> str:
         return ""
     if "event" in (one.type, other.type) or (one.context and other.context and one.context != other.context):
         return ""
-    older, newer = sorted((one, other), key=lambda record: (record.updated_at, record.number or _LAST))
+    older, newer = by_age(one, other)
     return find_conflict(older.text, newer.text)
+
+
+def by_age(one: Record, other: Record) -> tuple[Record, Record]:
+    """Return the older and the newer of two memories; a stored one is older than one that is not stored yet."""
+    older, newer = sorted((one, other), key=lambda record: (record.updated_at, record.number or _LAST))
+    return older, newer
 
 
 def conflicting(record: Record, candidates: Iterable[Record]) -> frozenset[str]:
@@ -41,7 +47,7 @@ def conflicts_of(store: Store, id_: str) -> tuple[Conflict, ...]:
     """The open conflicts of one memory."""
     linked = store.entries.linked(id_, CONFLICT_LINK)
     record = store.retrieval.record(id_) if linked else None
-    return _conflicts(record, store.retrieval.records(linked)) if record else ()
+    return open_conflicts(record, store.retrieval.records(linked)) if record else ()
 
 
 def in_conflict(store: Store, filters: Filters) -> tuple[MemoryInConflict, ...]:
@@ -56,7 +62,7 @@ def in_conflict(store: Store, filters: Filters) -> tuple[MemoryInConflict, ...]:
         MemoryInConflict(record, conflicts)
         for id_, record in records.items()
         if admits(filters, record, now)
-        and (conflicts := _conflicts(record, [records[other] for other in others[id_] if other in records]))
+        and (conflicts := open_conflicts(record, [records[other] for other in others[id_] if other in records]))
     ]
     return tuple(sorted(found, key=lambda one: (-one.record.created_at, -(one.record.number or 0))))
 
@@ -66,7 +72,13 @@ def count_open_conflicts(store: Store, agent: str) -> int:
     return sum(len(one.conflicts) for one in in_conflict(store, Filters(agent=agent))) // 2
 
 
-def _conflicts(record: Record, others: Iterable[Record]) -> tuple[Conflict, ...]:
+def settling_note(newer: str, older: str) -> str:
+    """How to end a conflict, for the caller that is told of it."""
+    return f"if {newer} is right: `mindex update {newer} --supersedes {older}` retires the other one"
+
+
+def open_conflicts(record: Record, others: Iterable[Record]) -> tuple[Conflict, ...]:
+    """The conflicts of a memory with those of the others that still hold."""
     now = now_ms()
     live = (other for other in others if other.expires_at is None or other.expires_at > now)
     return tuple(Conflict(other.id, other.summary, why) for other in live if (why := conflict_between(record, other)))

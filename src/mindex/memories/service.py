@@ -17,7 +17,7 @@ from mindex.memories.author import Author
 from mindex.memories.daily_log import DailyLog
 from mindex.memories.entries import find_entry
 from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.open_conflicts import conflicts_of
+from mindex.memories.open_conflicts import conflicts_of, settling_note
 from mindex.memories.undo import undo
 from mindex.model import AddResult, Change, Conflict, PurgeResult
 from mindex.time_parser import parse_expiry
@@ -170,8 +170,4 @@ class EntryService:
 
 
 def _conflict_notes(id_: str, conflicts: Sequence[Conflict]) -> tuple[str, ...]:
-    """How to end a conflict, for the caller that has just been told of it."""
-    if not conflicts:
-        return ()
-    other = conflicts[0].id
-    return (f"if {id_} is right: `mindex update {id_} --supersedes {other}` retires the other one",)
+    return (settling_note(id_, conflicts[0].id),) if conflicts else ()

@@ -134,13 +134,16 @@ class Record:
     superseded_by: str = ""
 
 
+CONFLICT_LINK = "conflict"  # the kind of the link between two memories in conflict
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A memory that says something else about the same as another one, and what differs."""
+    """A memory that says something else about the same as another one, and what differs; a short view has its id."""
 
     id: str
-    summary: str
-    why: str
+    summary: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.model.query import QueryTerms
-from mindex.model.records import Record
+from mindex.model.records import Conflict, Record
 from mindex.values import dataclass
 
 Tier: TypeAlias = Literal["hybrid", "keyword", "vector", "substring"]
@@ -44,6 +44,7 @@ class Hit:
     trace: Trace = field(default_factory=Trace)
     around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
     weak: bool = False  # below the floor: shown as what may help, not as an answer
+    conflicts: tuple[Conflict, ...] = ()  # of a memory: those that cannot hold beside it
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from mindex.present.record_view import (
     RecordView,
     anchor_view,
     best_line,
+    ids_of,
     place,
     shortened_place,
     shortened_words,
@@ -143,6 +144,7 @@ def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
         date=to_iso(record.created_at)[:10] if record.created_at else None,
         tokens=count_tokens(record.text),
         anchor=anchor_view(record),
+        conflicts=ids_of(hit.conflicts),
     )
 
 
@@ -171,6 +173,7 @@ def digest_rows(hits: Sequence[Hit], *, with_collection: bool = False) -> tuple[
             title=(text if not at else "") or None,
             weak=hit.weak or None,
             anchor=anchor_view(hit.record),
+            conflicts=ids_of(hit.conflicts),
         )
         for hit, at, text in zip(hits, places, shown, strict=True)
     )
@@ -183,9 +186,10 @@ def weak_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
     if record.kind == "chunk":
         where = f" ({record.collection})" if with_collection else ""
         about = f"{record.path.rsplit('/', 1)[-1]}{where}: {record.title.rsplit(' > ', 1)[-1]}"
-    return RecordView(id=record.id, title=about[:_WEAK_LENGTH], weak=True)
+    return RecordView(id=record.id, title=about[:_WEAK_LENGTH], weak=True, conflicts=ids_of(hit.conflicts))
 
 
 def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
     """An entry of the dual view's index: an id and at most twenty words, a summary or the words around the match."""
-    return RecordView(id=hit.record.id, summary=best_line(hit.record, matched_ranges(hit.record.text, terms)))
+    line = best_line(hit.record, matched_ranges(hit.record.text, terms))
+    return RecordView(id=hit.record.id, summary=line, conflicts=ids_of(hit.conflicts))

@@ -44,7 +44,8 @@ def recalled_line(hit: Hit, terms: QueryTerms) -> RecalledLine:
     else:
         text = _passage(record.text, terms, _LONGEST)
     about = place(record) if record.kind == "chunk" else f"{record.type or record.kind}, {_day(record.created_at)}"
-    return RecalledLine(record.id, f"- [{record.id}] ({_one_line(about)}) {text}")
+    about = ", ".join([_one_line(about), *(f"conflicts with {other.id}" for other in hit.conflicts)])
+    return RecalledLine(record.id, f"- [{record.id}] ({about}) {text}")
 
 
 def _passage(text: str, terms: QueryTerms, size: int) -> str:

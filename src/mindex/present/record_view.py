@@ -109,6 +109,7 @@ def view_record(
         highlights=highlights or None,
         explain=hit if explain else None,
         around=tuple(map(_neighbour_view, hit.around)) or None if hit else None,
+        conflicts=(hit.conflicts or None) if hit else None,
         **copied,
     )
 
@@ -134,7 +135,7 @@ def without_description(row: RecordView) -> RecordView:
     return replace(
         row, kind=None, score=None, date=None, collection=None, domain=None, instruction=None, importance=None,
         confidence=None, agent=None, expires_at=None, access_count=None, last_accessed=None, source=None, context=None,
-        tags=None, fields=None, summary=None,
+        tags=None, fields=None, summary=None, conflicts=ids_of(row.conflicts or ()),
     )  # fmt: skip
 
 
@@ -179,6 +180,11 @@ def _passage_name(row: RecordView, start: int, end: int) -> str:
     first = int(lines) + text.count("\n", 0, start)
     last = first + text.count("\n", start, end)
     return (f"lines {first}-{last}" if last > first else f"line {first}") + rest
+
+
+def ids_of(conflicts: Sequence[Conflict]) -> tuple[Conflict, ...] | None:
+    """The memories that a hit is in conflict with as a line names them: by their ids; None if there are none."""
+    return tuple(Conflict(one.id) for one in conflicts) or None
 
 
 def anchor_view(record: Record) -> dict[str, Json] | None:

@@ -62,7 +62,10 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
     """The index, a line per hit, then a block for each one with its text."""
     summaries = [_highlighted(row.summary or "", shown.terms) if colour else row.summary for row in shown.index]
     ids = [paint(row.id, _BOLD, colour) for row in shown.index]
-    lines = [f"{id_} {inline(summary or '')}".rstrip() for id_, summary in zip(ids, summaries, strict=True)]
+    lines = [
+        " · ".join([f"{id_} {inline(summary or '')}".rstrip(), *_conflicts(row)])
+        for id_, summary, row in zip(ids, summaries, shown.index, strict=True)
+    ]
     blocks = [record_text(row, colour) for row in shown.rows]
     head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
     notes = "\n".join(paint(line, _YELLOW, colour) for line in note_lines(shown.notes))
@@ -85,7 +88,7 @@ def _out_of_order(rows: Sequence[RecordView]) -> bool:
 def _line(row: RecordView) -> str:
     """A row of the digest or compact view."""
     first = f"{row.id} {inline(row.at)}" if row.at else row.id
-    last = [_anchor(row.anchor)] if row.anchor else []
+    last = [*([_anchor(row.anchor)] if row.anchor else []), *_conflicts(row)]
     return " · ".join([first, *_facts(row, _LINE), *last, *(["truncated"] if row.truncated else [])])
 
 
@@ -106,8 +109,7 @@ def record_text(row: RecordView, colour: bool = False) -> str:
         lines.append(paint(f"why: score {row.score:g}, {explanation(row.explain)}", _CYAN, colour))
     lines.append(body(marked_text(row, colour)))
     lines += [f"around: {beside.id} · {beside.created_at}\n{body(beside.text or '')}" for beside in row.around or ()]
-    lines += [f"conflicts with {other.id} {inline(f'{other.summary} ({other.why})')}" for other in row.conflicts or ()]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_conflicts(row)])
 
 
 def marked_text(row: RecordView, colour: bool = False) -> str:
@@ -125,6 +127,12 @@ def _painted(text: str, ranges: Sequence[Range]) -> str:
     for start, end in reversed(ranges):
         text = f"{text[:start]}{paint(text[start:end], _MATCH, True)}{text[end:]}"
     return text
+
+
+def _conflicts(row: RecordView) -> list[str]:
+    """Each memory that cannot hold beside this one: its id and, where the view has that, what differs."""
+    said = [(other.id, f"{other.summary} ({other.why})" if other.why else "") for other in row.conflicts or ()]
+    return [f"conflicts with {id_} {inline(what)}".rstrip() for id_, what in said]
 
 
 def _accesses(count: int, last: str | None) -> str:

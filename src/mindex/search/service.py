@@ -21,6 +21,7 @@ from mindex.search.boost import Boosts
 from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS, VECTORS_DECIDE, SignalWeights
 from mindex.search.guidance import Guidance, expired_note, unfinished_note
+from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.page_candidates import RankingSettings
 from mindex.search.pipeline import MAX_LIMIT, SearchPipeline
@@ -161,6 +162,8 @@ class SearchService:
         self.tiers[answer.tier] += 1
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
+        if filters.as_of is None:  # conflicts are those of now
+            answer = with_conflicts(self._store, answer)
         if damage := damage_notes(self._store):
             answer = replace(answer, notes=(*answer.notes, *damage))
         return self._with_surroundings(answer, around, filters.as_of)

@@ -204,6 +204,9 @@ class EntryStore(Protocol):
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         """Ids of the live records linked to this one, the heaviest link first, then by id."""
 
+    def links_of(self, ids: Sequence[str], kind: str) -> dict[str, tuple[str, ...]]:
+        """The same for several records, by their ids; those without a link are left out."""
+
     def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
         """Pairs of linked live records of an agent (`*`: of all), each once, the smaller id first, in order."""
 

@@ -16,6 +16,7 @@ from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.entry_statements import PostgresEntryStatements
 from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules.link_targets import targets_by_source
 
 if TYPE_CHECKING:
     from mindex.model import Filters, MemoryStatistics, PurgeResult, SessionPage
@@ -56,8 +57,8 @@ ON CONFLICT (source, kind, target) DO {otherwise}
 """
 _SET_LINK = _PUT_LINK.format(otherwise="UPDATE SET weight = excluded.weight, created_at = excluded.created_at")
 _LINKED = """
-SELECT b.id FROM links l JOIN records b ON b.id = l.target
-WHERE l.source = %s AND l.kind = %s AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
+SELECT l.source, b.id FROM links l JOIN records b ON b.id = l.target
+WHERE l.source = ANY(%s) AND l.kind = %s AND b.retired_at IS NULL ORDER BY l.source, l.weight DESC, b.id
 """
 # Links stand in both directions, so every end is the source of one.
 _LINKED_PAIRS = """
@@ -225,7 +226,11 @@ class PostgresEntries:
         return self._ids(f"{query} ORDER BY seq", id_)
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
-        return self._ids(_LINKED, id_, kind)
+        return self.links_of([id_], kind).get(id_, ())
+
+    def links_of(self, ids: Sequence[str], kind: str) -> dict[str, tuple[str, ...]]:
+        with self._database.read() as transaction:
+            return targets_by_source(transaction.rows(_LINKED, list(ids), kind))
 
     def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
         with self._database.read() as transaction:

@@ -8,6 +8,7 @@ from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record,
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.store.rules.duplicates_numbers_history import no_entry
+from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.scoped.rules import AccessRules
 from mindex.store.usage_counts import UsageCounts
 
@@ -98,7 +99,13 @@ class ScopedEntries:
         return tuple(filter(self._rules.sees, self._entries.states_at(moment)))
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
-        return tuple(self._rules.visible(self._entries.linked(id_, kind))) if self._rules.is_visible(id_) else ()
+        return self.links_of([id_], kind).get(id_, ())
+
+    def links_of(self, ids: Sequence[str], kind: str) -> dict[str, tuple[str, ...]]:
+        found = self._entries.links_of(ids, kind)
+        seen = set(self._rules.visible({*found, *(target for targets in found.values() for target in targets)}))
+        pairs = ((one, other) for one, others in found.items() if one in seen for other in others if other in seen)
+        return targets_by_source(pairs)
 
     def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
         return self._entries.linked_pairs(kind, self._rules.agent(agent))

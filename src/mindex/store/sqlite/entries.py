@@ -12,6 +12,7 @@ from mindex.clock import now_ms
 from mindex.model import Change, Record
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
@@ -46,8 +47,8 @@ INSERT OR {otherwise} INTO links (source, target, kind, weight, created_at)
 SELECT a.key, b.key, ?3, ?4, ?5 FROM records a, records b WHERE a.id = ?1 AND b.id = ?2
 """
 _LINKED = """
-SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
-WHERE a.id = ? AND l.kind = ? AND b.retired_at IS NULL ORDER BY l.weight DESC, b.id
+SELECT a.id, b.id FROM records a JOIN links l ON l.source = a.key JOIN records b ON b.key = l.target
+WHERE l.kind = ? AND a.id IN {marks} AND b.retired_at IS NULL ORDER BY a.id, l.weight DESC, b.id
 """
 _LINKED_PAIRS = """
 SELECT a.id, b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.key = l.target
@@ -190,7 +191,11 @@ class SqliteEntries:
         return self._ids("SELECT id FROM records WHERE superseded_by = ? AND retired_at IS NOT NULL ORDER BY key", id_)
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
-        return self._ids(_LINKED, id_, kind)
+        return self.links_of([id_], kind).get(id_, ())
+
+    def links_of(self, ids: Sequence[str], kind: str) -> dict[str, tuple[str, ...]]:
+        with self._database.read() as connection:
+            return targets_by_source(read_among(connection, _LINKED, ids, kind))
 
     def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
         with self._database.read() as connection:

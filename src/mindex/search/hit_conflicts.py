@@ -1,0 +1,52 @@
+"""Open conflicts of the memories that an answer shows: of most pages there are none, and one query says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mindex.clock import now_ms
+from mindex.model import Answer, Conflict, Hit, Record
+from mindex.model.records import CONFLICT_LINK
+from mindex.store.base import Store
+
+
+def with_conflicts(store: Store, answer: Answer) -> Answer:
+    """The answer with the open conflicts of each memory in it, and a note how to end the first of them."""
+    now = now_ms()
+    memories = [hit.record.id for hit in answer.hits if _may_conflict(hit.record, now)]
+    linked = store.entries.links_of(memories, CONFLICT_LINK) if memories else {}
+    if not linked:
+        return answer
+    from mindex.memories.open_conflicts import by_age, open_conflicts, settling_note  # few pages have a conflict
+
+    records = _records(store, answer.hits, linked)
+    found: dict[str, tuple[Conflict, ...]] = {}
+    for id_, others in linked.items():
+        found[id_] = open_conflicts(records[id_], [records[other] for other in others if other in records])
+    hits = tuple(replace(hit, conflicts=found.get(hit.record.id, ())) for hit in answer.hits)
+    pairs = list(dict.fromkeys(_pairs(hits)))
+    if not pairs:
+        return answer
+    older, newer = by_age(*(records[id_] for id_ in pairs[0]))
+    more = "; `mindex list --conflicts` shows all conflicts" if len(pairs) > 1 else ""
+    return replace(answer, hits=hits, notes=(*answer.notes, settling_note(newer.id, older.id) + more))
+
+
+def _may_conflict(record: Record, now: int) -> bool:
+    return record.kind == "memory" and (record.expires_at is None or record.expires_at > now)
+
+
+def _records(store: Store, hits: Sequence[Hit], linked: Mapping[str, tuple[str, ...]]) -> dict[str, Record]:
+    """The hits and the memories that are linked to them, by id; those that are not shown are read."""
+    known = {hit.record.id: hit.record for hit in hits}
+    missing = {other for others in linked.values() for other in others} - known.keys()
+    read = store.retrieval.records(sorted(missing)) if missing else ()
+    return known | {record.id: record for record in read}
+
+
+def _pairs(hits: Iterable[Hit]) -> Iterable[tuple[str, str]]:
+    """Each two memories in conflict, the smaller id first."""
+    for hit in hits:
+        for other in hit.conflicts:
+            yield min(hit.record.id, other.id), max(hit.record.id, other.id)
