@@ -108,6 +108,68 @@ def test_an_agent_whose_file_is_broken_fails_the_command_and_the_rest_is_done(
     assert (home / ".codex" / "config.toml").read_text() == "[broken"
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_second_yes_says_what_is_there_and_changes_nothing(
+    mindex: Mindex, home: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handbook)
+    first = mindex("setup", "--yes", "--json").json
+    assert first["already"] == {"agents": [], "collections": {}}
+    before, indexed = contents(home / ".codex"), mindex("status", "--json").json["collections"]
+    again = mindex("setup", "--yes")
+    assert again.code == 0
+    assert again.out == (
+        f"mindex is in codex already\nindexed already: handbook ({handbook})\n\n"
+        "note: nothing was missing; `mindex index DIR` adds a folder, `mindex index` brings all up to date\n"
+    )
+    assert contents(home / ".codex") == before
+    assert mindex("status", "--json").json["collections"] == indexed
+    monkeypatch.chdir(handbook / "domains")  # inside a folder that is indexed
+    shown = mindex("setup", "--yes", "--json").json
+    assert shown["already"] == {"agents": ["codex"], "collections": {"handbook": str(handbook)}}
+    assert (shown["install"], shown["index"], shown["answer"], shown["undo"]) == (None, None, None, [])
+
+
+def test_a_second_run_adds_only_what_is_missing(
+    mindex: Mindex, home: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handbook)
+    mindex("setup", "--yes")
+    (home / ".cursor").mkdir()
+    shown = mindex("setup", "--yes", "--json").json
+    assert [(one["agent"], one["outcome"]) for one in shown["install"]["results"]] == [("cursor", "installed")]
+    assert (shown["already"]["agents"], shown["index"]) == (["codex"], None)
+    assert shown["undo"] == ["mindex install cursor --undo"]
+
+
+def test_an_agent_whose_entry_is_another_one_is_not_ready(mindex: Mindex, home: Path) -> None:
+    mindex("install", "codex", "--command", "/elsewhere/mindex")
+    shown = mindex("setup", "--yes", "--folders", "none", "--json").json
+    assert [(one["agent"], one["outcome"]) for one in shown["install"]["results"]] == [("codex", "updated")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_a_second_run_asks_only_for_what_is_missing(
+    mindex: Mindex, home: Path, handbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handbook)
+    mindex("setup", "--yes")
+    said = in_terminal(["-m", "mindex", "setup"], [])  # a question would wait for an answer
+    assert said.startswith("mindex is in codex already\nindexed already: handbook")
+    (home / ".cursor").mkdir()
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "tea.md").write_text("# Green tea\n", encoding="utf-8")
+    monkeypatch.chdir(notes)
+    said = in_terminal(["-m", "mindex", "setup"], ["", "", ""])
+    assert "mindex is in codex already. Other agents on this machine: cursor." in said
+    assert f"Indexed already: {handbook}." in said and f"[{notes}]" in said
+    assert "cursor: added to" in said and f"notes ({notes}): 1 file, 1 new" in said
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_on_a_terminal_it_asks_and_a_mistake_is_asked_again(home: Path, handbook: Path) -> None:
     answers = ["zedd", "codex", "/nowhere", str(handbook), "how long are backups kept"]

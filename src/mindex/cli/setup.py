@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TypeVar
@@ -45,32 +45,50 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
     """Set everything up: add mindex to your agents, index your folders, and ask one question.
 
     It asks which agents and which folders; --yes takes what it proposes, --agents and --folders say it. At the end it
-    says what it did and how to undo it.
+    says what it did and how to undo it. Run again, it says what is there and asks only for what is missing.
     """
     asks = not yes
     if asks and not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask", "add --yes, and --agents A,B or --folders DIR to choose")
-    found = [agent.name for agent in AGENTS if trace_of(agent, this_machine())]
-    agents = _agents(names) if names is not None else _agents_asked(found) if asks else _agents(",".join(found))
+    found = tuple(agent for agent in AGENTS if trace_of(agent, this_machine()))
+    ready = _with_mindex(context, found)
+    missing = [agent.name for agent in found if agent.name not in ready]
+    # A mistake in a flag is said before the memory is made.
+    agents = None if names is None else _agents(names)
+    chosen = None
     if folders:
         chosen = _folders(",".join(folders)) if _NONE in folders else [_folder(text) for text in folders]
-    else:
-        chosen = _folders_asked(_proposed_folder()) if asks else _folders(_proposed_folder())
     with context.memory(creates=True) as memory:
-        known = {collection.name for collection in memory.collections.list()}
+        known = {one.name: one.root for one in memory.collections.list() if not one.imported}
+        if agents is None:
+            agents = _agents_asked(missing, ready) if asks else _agents(",".join(missing))
+        if chosen is None:
+            proposed = _proposed_folder(known.values())
+            chosen = _folders_asked(proposed, known) if asks else _folders(proposed)
         with ProgressBar() as bar:
             indexed = memory.index(*chosen, report=bar) if chosen else None
-        new = [one.name for one in indexed.collections if one.name not in known] if indexed else []
+        now = [one.name for one in indexed.collections] if indexed else []
         # After the folders: an error of theirs leaves the agents as they are.
         installer = Installer(this_machine(), force=names is not None)
         installed = run_install(context, installer, agents, program()) if agents else None
-        answer = _first_answer(memory, asks=asks)
+        is_empty = not memory.list(limit=1).records
+        answer = _first_answer(memory, asks=asks) if installed or indexed else None
         several = memory.collections.several()
     notes = [] if found or names is not None else ["no agent was found on this machine"]
-    if answer is None:
+    if is_empty:
         notes.append("there is nothing to ask yet: `mindex index DIR` or `mindex add TEXT` fills the memory")
-    undo = _undo(context, installed, new)
-    report = SetupReport(installed, indexed, answer, undo, tuple(notes), several)
+    elif answer is None:
+        notes.append("nothing was missing; `mindex index DIR` adds a folder, `mindex index` brings all up to date")
+    report = SetupReport(
+        installed,
+        indexed,
+        answer,
+        _undo(context, installed, [name for name in now if name not in known]),
+        tuple(notes),
+        several,
+        ready_agents=tuple(name for name in ready if name not in {agent.name for agent in agents}),
+        ready_folders={name: root for name, root in known.items() if name not in now},
+    )
     context.emit(setup_json(report), lambda: setup_text(report))
     if installed and any(result.outcome == "refused" for result in installed.results):
         sys.exit(1)
@@ -85,14 +103,24 @@ def _agents(text: str) -> tuple[Agent, ...]:
     return tuple({name.lower(): agent_named(name) for name in names}.values())
 
 
-def _agents_asked(found: Sequence[str]) -> tuple[Agent, ...]:
-    if not found:
-        click.echo(
-            "No agent was found on this machine; `mindex install AGENT --force` adds mindex to one all the same."
-        )
+def _with_mindex(context: Context, found: Sequence[Agent]) -> list[str]:
+    """Return the agents that have the entry of mindex which an install would write now."""
+    tried = run_install(context, Installer(this_machine(), dry_run=True), found, program())
+    return [result.agent for result in tried.results if result.outcome == "unchanged"]
+
+
+def _agents_asked(missing: Sequence[str], ready: Sequence[str]) -> tuple[Agent, ...]:
+    if not missing:
+        if not ready:
+            click.echo(
+                "No agent was found on this machine; `mindex install AGENT --force` adds mindex to one all the same."
+            )
         return ()
-    shown = ", ".join(found)
-    say(f"Agents on this machine: {shown}.", err=True)
+    shown = ", ".join(missing)
+    if ready:
+        say(f"mindex is in {', '.join(ready)} already. Other agents on this machine: {shown}.", err=True)
+    else:
+        say(f"Agents on this machine: {shown}.", err=True)
     chosen: tuple[Agent, ...] = click.prompt(
         f"Add mindex to which of them? (names, or {_NONE})",
         default=shown,
@@ -117,8 +145,13 @@ def _folders(text: str) -> list[Path]:
     return [_folder(part) for part in text.split(",") if part.strip() not in ("", _NONE)]
 
 
-def _folders_asked(proposed: str) -> list[Path]:
+def _folders_asked(proposed: str, known: Mapping[str, str]) -> list[Path]:
+    """Ask for folders, unless some are indexed and this one is not another."""
+    if known and not proposed:
+        return []
     say("Folders of markdown and text can be searched by you and your agents. Their files are never changed.", err=True)
+    if known:
+        say(f"Indexed already: {', '.join(known.values())}.", err=True)
     chosen: list[Path] = click.prompt(
         f"Index which folders? (paths with commas between, or {_NONE})",
         default=proposed or _NONE,
@@ -128,9 +161,14 @@ def _folders_asked(proposed: str) -> list[Path]:
     return chosen
 
 
-def _proposed_folder() -> str:
-    """Return the working folder if it looks like one of notes or a project: it holds markdown and is not the home."""
+def _proposed_folder(indexed: Iterable[str]) -> str:
+    """Return the working folder if it looks like one of notes or a project, and is not indexed.
+
+    It holds markdown, is not the home folder and not inside a folder that is indexed.
+    """
     folder = Path.cwd()
+    if any(folder.resolve().is_relative_to(root) for root in indexed):
+        return ""
     holds_markdown = any(folder.glob("*.md")) or any(folder.glob("*/*.md"))
     return str(folder) if holds_markdown and folder not in (Path.home(), Path(folder.anchor)) else ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Literal
 
 from mindex.model.reports import IndexReport
@@ -72,3 +74,5 @@ class SetupReport:
     undo: tuple[str, ...]
     notes: tuple[str, ...] = ()
     several_collections: bool = False  # so that a path alone does not say which file it is
+    ready_agents: tuple[str, ...] = ()  # mindex was in them before, as it would be installed
+    ready_folders: Mapping[str, str] = field(default_factory=dict)  # indexed before: collection → root

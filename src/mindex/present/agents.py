@@ -68,8 +68,10 @@ def _state(one: AgentStatus) -> str:
 
 
 def setup_text(report: SetupReport) -> str:
-    """What was done, the answer to the question, and how to undo all of it, in paragraphs."""
+    """What was there, what was done, the answer to the question, and how to undo all of it, in paragraphs."""
     parts = []
+    if ready := _ready_lines(report):
+        parts.append("\n".join(ready))
     if report.install is not None:
         parts.append(install_text(report.install))
     if report.index is not None:
@@ -90,7 +92,17 @@ def setup_json(report: SetupReport) -> dict[str, Json]:
         "answer": None if report.answer is None else _answer_view(report).json(),
         "undo": list(report.undo),
         "notes": list(report.notes),
+        "already": {"agents": list(report.ready_agents), "collections": dict(report.ready_folders)},
     }
+
+
+def _ready_lines(report: SetupReport) -> list[str]:
+    """What was there before, in a line for agents and one for folders."""
+    folders = [f"{name} ({root})" for name, root in report.ready_folders.items()]
+    return [
+        *([f"mindex is in {', '.join(report.ready_agents)} already"] if report.ready_agents else []),
+        *([f"indexed already: {', '.join(folders)}"] if folders else []),
+    ]
 
 
 def _answer_view(report: SetupReport) -> AnswerView:
