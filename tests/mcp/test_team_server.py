@@ -253,7 +253,10 @@ def test_a_refusal_by_a_header_is_json_that_says_what_to_do(
 
 
 def test_a_path_that_is_not_there_is_json_that_names_those_that_are(team: Team) -> None:
-    message = "there is nothing at this path; MCP is at /mcp; there are also /health, /ready and /metrics"
+    message = (
+        "there is nothing at this path; MCP is at /mcp, the API below /api/v1, the page at /;"
+        " there are also /health, /ready and /metrics"
+    )
     assert refused(team.get("/nothing", team.owner())) == (404, "not_found", message)
     assert refused(team.get("/healthz")) == (404, "not_found", message)
 

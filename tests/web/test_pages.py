@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 import time
@@ -45,6 +46,18 @@ def test_the_files_of_the_page_are_small_and_of_this_server() -> None:
     assert sum(path.stat().st_size for path in STATIC.iterdir()) <= 150_000
     for path in STATIC.iterdir():
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", path.read_text(encoding="utf-8"))
+
+
+def test_a_browser_at_a_path_where_nothing_is_gets_a_page_and_a_program_gets_json(shared: Team) -> None:
+    browser = Browser(shared.url, shared.owner())
+    answer = browser.get("/nothing")
+    assert answer.status_code == 404
+    assert "there is no page /nothing" in answer.text
+    assert 'href="/timeline"' in answer.text
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert browser.get("/nothing", headers={"accept": "*/*"}).json()["error"] == "not_found"
+    assert browser.http.post("/nothing").json()["error"] == "not_found"
+    assert Browser(shared.url).get("/login/nothing").json()["error"] == "not_found"
 
 
 # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,6 +205,19 @@ def test_two_memories_in_conflict_are_merged(team: Team, browser: Browser) -> No
 # ── profile, people, projects, skills ─────────────────────────────────────────────────────────────────────────
 
 
+def form_of(page: str, action: str) -> dict[str, str]:
+    """The fields of a form, as a browser would send them without a change."""
+    form = page[page.index(f'action="{action}"') :]
+    form = form[: form.index("</form>")]
+    inputs = re.findall(r'<input[^>]* name="(\w+)" value="([^"]*)"', form)
+    areas = re.findall(r'<textarea name="(\w+)"[^>]*>([^<]*)<', form)
+    chosen = [
+        (name, (re.findall(r"<option selected>(\w+)", options) or [""])[0])
+        for name, options in re.findall(r'<select name="(\w+)">(.*?)</select>', form, re.DOTALL)
+    ]
+    return {name: html.unescape(value) for name, value in (*inputs, *areas, *chosen)}
+
+
 def test_the_profile_is_changed_and_brought_back(team: Team, browser: Browser) -> None:
     browser.send("/profile/set", path="user.age", value="40")
     assert team.memory.profile.get() == {"user": {"name": "Bea", "age": 40}}
@@ -207,6 +233,38 @@ def test_a_contact_is_added_and_changed(team: Team, browser: Browser) -> None:
     assert team.memory.contacts.get("Carl").fields["email"] == "c@example.org"
     refused = browser.send("/people/add", name="Dora", email="nonsense")
     assert refused.status_code == 400
+
+
+def test_a_skill_is_added_with_its_schedule_and_changed(team: Team, browser: Browser) -> None:
+    assert 'name="trigger_config"' in browser.get("/skills").text
+    given = {"name": "Standup", "trigger_type": "cron", "instructions": "Ask everyone."}
+    browser.send("/skills/add", trigger_config='{"schedule": "0 9 * * 1-5"}', **given)
+    skill = team.memory.skills.get("Standup")
+    assert skill.fields["trigger_config"] == {"schedule": "0 9 * * 1-5"}
+    shown = browser.get("/skills").text
+    assert "{&#34;schedule&#34;: &#34;0 9 * * 1-5&#34;}</textarea>" in shown
+    browser.send(f"/skills/{skill.id}/edit", trigger_config='{"schedule": "0 8 * * 1-5"}')
+    assert team.memory.skills.get("Standup").fields["trigger_config"] == {"schedule": "0 8 * * 1-5"}
+    refused = browser.send("/skills/add", trigger_config="at nine", **given)
+    assert refused.status_code == 400
+    assert "trigger config is no JSON" in refused.text
+
+
+def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(team: Team, browser: Browser) -> None:
+    config = {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}
+    given = {
+        "trigger_type": "cron",
+        "trigger_config": config,
+        "required_tools": ["mail", "web"],
+        "instructions": "Ask.",
+    }
+    skill = team.memory.skills.add(name="Standup", enabled=False, **given)
+    project = team.memory.projects.add(name="Harbour", sources=["https://example.org/harbour"])
+    for name, record in (("skills", skill), ("projects", project)):
+        shown = form_of(browser.get(f"/{name}").text, f"/{name}/{record.id}/edit")
+        assert shown["name"] == record.title
+        browser.send(f"/{name}/{record.id}/edit", **{key: value for key, value in shown.items() if key != "csrf"})
+        assert len(team.memory.history(record.id)) == 1
 
 
 # ── collections and health ────────────────────────────────────────────────────────────────────────────────────

@@ -123,7 +123,7 @@ class AccessMiddleware:
             principal = await self._principal(request)
             _require_route(principal, scope["path"])
         except AuthenticationError as error:
-            if self._sessions is not None and _is_navigation(request):
+            if self._sessions is not None and is_navigation(request):
                 target = quote(scope["path"] + (f"?{request.url.query}" if request.url.query else ""), safe="")
                 await RedirectResponse(f"{self._login}?next={target}", 303)(scope, receive, send)
                 return
@@ -214,7 +214,7 @@ def _require_route(principal: Principal, path: str) -> None:
         raise AccessDeniedError("this token opens the metrics only", f"use it at {METRICS_ROUTE}")
 
 
-def _is_navigation(request: Request) -> bool:
+def is_navigation(request: Request) -> bool:
     """Whether a browser asks for a page."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 

@@ -27,8 +27,11 @@ _MESSAGES = {
         "requests of web pages from another origin are refused",
         "have the server's owner set MINDEX_HTTP_PUBLIC_URL (http.public_url) to the address that clients use",
     ),
-    404: ("there is nothing at this path", "MCP is at /mcp; there are also /health, /ready and /metrics"),
-    405: ("this path does not take this method", "send POST to /mcp, and GET elsewhere"),
+    404: (
+        "there is nothing at this path",
+        "MCP is at /mcp, the API below /api/v1, the page at /; there are also /health, /ready and /metrics",
+    ),
+    405: ("this path does not take this method", "send POST to /mcp and what changes something, and GET elsewhere"),
     421: (
         "this server is not known by the name in the header Host",
         "have the server's owner set MINDEX_HTTP_PUBLIC_URL (http.public_url) to the address that clients use",

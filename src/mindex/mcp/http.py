@@ -148,9 +148,9 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
     if authorization_server is not None:
         inner.router.routes.extend(_metadata_routes(authorization_server))
     authenticator = Authenticator(partial(_look_up, host, authorization_server)) if tokens else None
-    inner.router.routes.extend(
-        web.web_routes(Site(lambda: host.memory, host.folder, sessions, authenticator, host.shown_error))
-    )
+    site = Site(lambda: host.memory, host.folder, sessions, authenticator, host.shown_error)
+    inner.router.routes.extend(web.web_routes(site))
+    site.add_missing_page(inner)
     # Of two routes with the same path the first one that takes the method is used.
     inner.router.routes.sort(key=lambda route: getattr(route, "methods", None) is None)
     return AccessMiddleware(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +12,7 @@ from starlette.routing import Route
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError, UsageError
-from mindex.memories.field_specs import FIELDS
+from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
 from mindex.memories.timeline import MOST_EVENTS
 from mindex.present.record_view import stored_fields
 from mindex.web.paths import record_path
@@ -19,7 +20,7 @@ from mindex.web.record_pages import history_row
 from mindex.web.site import Call, Site
 
 _SESSIONS = 30
-_THINGS = {"people": "contact", "projects": "project", "skills": "skill"}
+_THINGS: Mapping[str, ThingKind] = {"people": "contact", "projects": "project", "skills": "skill"}
 _MOST_THINGS = 500
 
 
@@ -94,28 +95,47 @@ def _roll_back(call: Call) -> Response:
 # ── people, projects and skills ───────────────────────────────────────────────────────────────────────────────
 
 
-def _kind(call: Call) -> tuple[str, str]:
+def _kind(call: Call) -> tuple[str, ThingKind]:
     """The name of the page, and the kind of what it lists."""
     name = call.request.url.path.split("/")[1]
     return name, _THINGS[name]
 
 
+def _form_text(spec: FieldSpec, value: object) -> str:
+    """A value as a form shows it, and as `_given` reads it back."""
+    if value is None:
+        return ""
+    if spec.shape == "json":
+        return json.dumps(value, ensure_ascii=False)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _given(call: Call, spec: FieldSpec) -> object:
+    """The value that a form holds for a field. Raises UsageError for one that should be JSON and is not."""
+    text = call.given(spec.name)
+    if spec.shape != "json" or not text:
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{spec.name.replace('_', ' ')} is no JSON", spec.help) from None
+
+
 def _things(call: Call) -> Response:
     name, kind = _kind(call)
     page = call.memory.things(kind).list(limit=_MOST_THINGS)
-    shown = [(record, stored_fields(record)) for record in page.records]
+    specs = FIELDS[kind]
+    shown = [
+        (record, stored_fields(record), {spec.name: _form_text(spec, record.fields.get(spec.name)) for spec in specs})
+        for record in page.records
+    ]
     due = {one.skill.id: one.since for one in call.memory.skills.due()} if kind == "skill" else {}
-    return call.render("things.html", name=name, kind=kind, things=shown, total=page.total, specs=_specs(kind), due=due)
-
-
-def _specs(kind: str) -> list[Any]:
-    """The fields that a form asks for: texts and lists of them."""
-    return [spec for spec in FIELDS[kind] if spec.shape != "json"]  # type: ignore[index]  # checked by name
+    return call.render("things.html", name=name, kind=kind, things=shown, total=page.total, specs=specs, due=due)
 
 
 def _add_thing(call: Call) -> Response:
     name, kind = _kind(call)
-    fields: dict[str, Any] = {spec.name: call.given(spec.name) for spec in _specs(kind) if call.given(spec.name)}
+    fields: dict[str, Any] = {spec.name: _given(call, spec) for spec in FIELDS[kind] if call.given(spec.name)}
     record = call.memory.things(kind).add(**fields)
     return call.done(f"/{name}", f"{record.title} was added.")
 
@@ -125,11 +145,10 @@ def _edit_thing(call: Call) -> Response:
     things = call.memory.things(kind)
     record = things.get(call.named("id"))
     fields: dict[str, Any] = {}
-    for spec in _specs(kind):
-        given, stored = call.given(spec.name), record.fields.get(spec.name)
-        shown = ", ".join(stored) if isinstance(stored, list) else "" if stored is None else str(stored)
+    for spec in FIELDS[kind]:
+        given, shown = call.given(spec.name), _form_text(spec, record.fields.get(spec.name))
         if spec.name in call.form and given != shown and not (spec.required and not given):
-            fields[spec.name] = given
+            fields[spec.name] = _given(call, spec)
     if not fields:
         return call.done(f"/{name}", "Nothing was changed.")
     change = things.update(record.id, call.given("reason"), **fields)

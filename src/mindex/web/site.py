@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from anyio.to_thread import run_sync
+from starlette.applications import Starlette
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from mindex.errors import AccessDeniedError, MindexError, read_only_token
+from mindex.errors import AccessDeniedError, MindexError, NotFoundError, read_only_token
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import current_principal
+from mindex.http_access.middleware import is_navigation
 from mindex.http_access.sessions import Session, Sessions
 from mindex.memory import Memory
 from mindex.model.tokens import Principal
@@ -93,7 +95,19 @@ class Site:
 
         return Route(path, self._endpoint(checked), methods=["POST"])
 
-    def _endpoint(self, handler: Callable[[Call], Response]) -> Callable[[Request], Any]:
+    def add_missing_page(self, app: Starlette) -> None:
+        """Answer a browser at a path where nothing is with a page; other programs get the status alone."""
+        page = self._endpoint(_no_page)
+
+        async def missing(request: Request, error: Exception) -> Response:  # noqa: ARG001 - a handler's signature
+            # At paths that need no token nobody is known for whom a page could be made.
+            if is_navigation(request) and current_principal() is not None:
+                return await page(request)
+            return PlainTextResponse("Not Found", 404)
+
+        app.add_exception_handler(404, missing)
+
+    def _endpoint(self, handler: Callable[[Call], Response]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             session, is_new = self.sessions.find(request), False
             if session is None and self.authenticator is None and request.method == "GET":
@@ -188,3 +202,7 @@ class Call:
             self.session.undo = str(change.change) if change is not None else ""
             self.session.id_of_message = change.record if change is not None else ""
         return RedirectResponse(path, 303)
+
+
+def _no_page(call: Call) -> Response:
+    raise NotFoundError(f"there is no page {call.request.url.path}", "the menu has all pages")
