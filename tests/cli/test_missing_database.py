@@ -16,7 +16,7 @@ READING = [
     ("search", "jitter"), ("get", "a.md"), ("list",), ("status",), ("doctor",), ("stats",), ("scan",),
     ("history", "abc"), ("timeline",), ("export", "out.jsonl"), ("forget", "abc"), ("update", "abc", "--text", "x"),
     ("undo", "abc"), ("restore", "abc"), ("optimize",), ("backfill",), ("consolidate",), ("models",), ("index",),
-    ("profile", "get"), ("contact", "list"), ("skill", "due"), ("conversation", "search", "jitter"),
+    ("watch",), ("profile", "get"), ("contact", "list"), ("skill", "due"), ("conversation", "search", "jitter"),
 ]  # fmt: skip
 WRITING = [
     ("add", "a memory"), ("index", "docs"), ("profile", "set", "user.name", "Ada"), ("contact", "add", "Ada"),

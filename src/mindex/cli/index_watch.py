@@ -11,6 +11,7 @@ from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
 from mindex.cli.output import ProgressBar, say
 from mindex.cli.stop_signals import set_on_signal
+from mindex.config import load_settings
 from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_text
@@ -80,7 +81,8 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
             context.emit(report, lambda: index_text(report))
 
     options = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
-    with contextlib.suppress(KeyboardInterrupt), context.memory(options, creates=True) as memory:
+    creates = bool(folders) or load_settings(options).workspace is not None
+    with contextlib.suppress(KeyboardInterrupt), context.memory(options, creates=creates) as memory:
         collection = memory.collections.workspace()
         if chosen := [*folders, *([Path(collection.root)] if collection else [])]:
             with ProgressBar() as bar:
