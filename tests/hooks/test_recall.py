@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindex.hooks.recall import question_of
+from mindex.hooks.session_state import session_state
 from mindex.present.token_count import count_tokens
 from tests.hooks.conftest import Project
 
@@ -28,6 +29,15 @@ def test_a_record_is_recalled_once_in_a_conversation(project: Project) -> None:
     assert FACT in project.prompt(QUESTION)
     assert project.prompt(QUESTION) == ""
     assert FACT in project.prompt(QUESTION, session="another")
+
+
+def test_a_record_is_recalled_once_even_in_a_very_long_conversation(project: Project) -> None:
+    with project.memory() as memory:
+        memory.add(FACT)
+    assert FACT in project.prompt(QUESTION)
+    with session_state(project.data / "hooks", "s1") as state:
+        state.recalled += [f"{number:012}" for number in range(15_000)]
+    assert project.prompt(QUESTION) == ""
 
 
 @pytest.mark.parametrize(

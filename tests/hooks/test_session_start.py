@@ -64,3 +64,35 @@ def test_a_session_that_is_resumed_is_not_told_again(project: Project) -> None:
     assert project.hook("session-start", source="startup")
     assert project.hook("session-start", source="resume") == ""
     assert project.hook("session-start", source="compact")
+
+
+def test_many_later_entries_of_other_projects_hide_nothing(project: Project) -> None:
+    project.write(("We decided to paint the pier green.", "Noted."), ("why green?", "Rust."))
+    project.hook("stop")
+    with project.memory() as memory:
+        for number in range(60):
+            memory.add(f"The lighthouse gets lamp {number}.", type="decision", tags=["project:lighthouse"])
+        for number in range(12):
+            memory.conversations.add(
+                "which lamp?", f"Lamp {number}.", session_id=f"l{number}", tags=["project:lighthouse"]
+            )
+    said = project.hook("session-start", session="s2")
+    assert "We decided to paint the pier green." in said
+    assert "2 turns) “We decided to paint the pier green." in said
+    assert "amp" not in said
+
+
+def test_a_long_last_session_is_named_by_its_first_question(project: Project) -> None:
+    project.write(("how deep is the pier?", "Nine metres."), *[(f"what about pile {one}?", "Ok.") for one in range(57)])
+    project.hook("stop")
+    said = project.hook("session-start", session="s2")
+    assert "58 turns) “how deep is the pier?”; last: “what about pile 56?”" in said
+
+
+def test_a_session_that_goes_on_is_told_about_the_one_before(project: Project) -> None:
+    project.write(("how deep is the pier?", "Nine metres."), session="s0")
+    project.hook("stop", session="s0")
+    project.transcript.unlink()
+    project.write(*[(f"what about pile {one}?", "Ok.") for one in range(58)])
+    project.hook("stop")
+    assert "1 turn) “how deep is the pier?”" in project.hook("session-start", source="compact")

@@ -1,31 +1,41 @@
 """At the start of a session: open decisions, preferences and the last session, as far as they concern the project."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mindex.hooks.hook_input import HookInput, project_of
 from mindex.memories.capture import PROJECT_TAG
 from mindex.memory import Memory
-from mindex.model import Record
+from mindex.model import Filters, Kind, Record
 from mindex.present.hooks import RecalledLine, last_session_line, start_line
 
-_MOST_DECISIONS, _MOST_PREFERENCES, _MOST_SESSIONS = 4, 4, 10
+_MOST_DECISIONS, _MOST_PREFERENCES = 4, 4
+_PAGE = 50
 _COMMON_AGENT = "main"  # the agent of the default settings, in which projects meet
 
 
 def what_matters(memory: Memory, given: HookInput) -> tuple[RecalledLine, ...]:
     """Return the lines for the start of a session, the most important first; none when there is nothing."""
     project = project_of(given.cwd)
-    decisions = _first(_of_project(_memories(memory, "decision"), project, memory), _MOST_DECISIONS)
-    tasks = _first(_of_project(_memories(memory, "task"), project, memory), 2)
-    preferences = _first(_not_elsewhere(_memories(memory, "preference"), project), _MOST_PREFERENCES)
+    decisions = _first(_of_project(_memories(memory, "decision", project), project, memory), _MOST_DECISIONS)
+    tasks = _first(_of_project(_memories(memory, "task", project), project, memory), 2)
+    preferences = _first(_not_elsewhere(_memories(memory, "preference", project), project), _MOST_PREFERENCES)
     lines = [start_line(record) for record in (*decisions, *tasks)]
     if (session := _last_session(memory, given, project)) is not None:
         lines.insert(min(2, len(lines)), session)
     return (*lines[:4], *(start_line(record) for record in preferences), *lines[4:])
 
 
-def _memories(memory: Memory, type_: str) -> tuple[Record, ...]:
-    return memory.list(memory.filters(kinds=("memory",), types=(type_,)), limit=50).records
+def _memories(memory: Memory, type_: str, project: str) -> tuple[Record, ...]:
+    """Return the latest memories of a type, those with the project's tag first: others may have many later ones."""
+    latest = memory.list(memory.filters(kinds=("memory",), types=(type_,)), limit=_PAGE)
+    if not project or latest.total <= _PAGE:
+        return latest.records
+    of_project = memory.list(_tagged(memory, "memory", project, types=(type_,)), limit=_PAGE).records
+    return tuple({one.id: one for one in (*of_project, *latest.records)}.values())
+
+
+def _tagged(memory: Memory, kind: Kind, project: str, types: Sequence[str] = ()) -> Filters:
+    return memory.filters(kinds=(kind,), types=types, tags=(f"{PROJECT_TAG}{project}",))
 
 
 def _of_project(records: Iterable[Record], project: str, memory: Memory) -> list[Record]:
@@ -53,12 +63,25 @@ def _first(records: list[Record], most: int) -> list[Record]:
 
 
 def _last_session(memory: Memory, given: HookInput, project: str) -> RecalledLine | None:
+    """Return what the latest other session of the project was about, however many of other projects followed it."""
     if not project:
         return None
-    for session in memory.conversations.list(limit=_MOST_SESSIONS).sessions:
-        if session.id == given.session:
-            continue
-        turns = memory.list(memory.filters(kinds=("turn",), session=session.id), limit=50).records
-        if turns and _project(turns[0]) == project:
-            return last_session_line(turns[-1], turns[0], session.turns)
-    return None
+    of_project = _tagged(memory, "turn", project)
+    own = memory.list(_turns_of(memory, given.session), limit=1).total
+    # This session may have turns already: it goes on after its conversation was compacted.
+    pages = (memory.list(of_project, limit=_PAGE, offset=offset).records for offset in range(0, own + 1, _PAGE))
+    last = next((turn for page in pages for turn in page if _session(turn) not in ("", given.session)), None)
+    if last is None:
+        return None
+    session = _turns_of(memory, _session(last))
+    turns = memory.list(session, limit=1).total
+    (first,) = memory.list(session, limit=1, offset=turns - 1).records or (last,)
+    return last_session_line(first, last, turns)
+
+
+def _turns_of(memory: Memory, session: str) -> Filters:
+    return memory.filters(kinds=("turn",), session=session)
+
+
+def _session(turn: Record) -> str:
+    return str(turn.fields.get("session_id") or "")

@@ -21,7 +21,7 @@ from mindex.values import dataclass
 
 _LOCK_SECONDS = 5.0
 _MOST_BYTES = 1_000_000
-_MOST_RECALLED = 500
+_MOST_RECALLED = 20_000  # ids of 12 characters: a third of the most bytes
 _KEPT_SECONDS = 30 * 86_400
 
 
