@@ -17,7 +17,7 @@ from mindex.model import GetResult, Record
 from mindex.present.answer_view import View, view_answer
 from mindex.present.output_formats import formatted, within_budget
 from mindex.present.records_view import view_records
-from mindex.present.tokens import count_tokens
+from mindex.present.token_count import count_tokens
 from tests.present.values import answer, hit
 
 
