@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from mindex.errors import StoreError
 from mindex.memory import Memory
 from mindex.model import Filters, RecordVectors
 from mindex.store.sqlite.backup import SqliteBackups
@@ -259,6 +260,23 @@ def test_what_is_no_memory_in_the_place_of_the_file_is_refused_and_unchanged(db:
         assert one.found() == ["harbour one", "harbour two"]  # opened again as soon as it can be
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_emptied_file_is_refused_at_once_until_a_backup_is_restored(db: Path, stored: bool) -> None:
+    backup = db.with_name("backup.db")
+    with server(db) as one:
+        assert run("--db", db, "backup", backup, env=NO_MODEL).code == 0
+        if stored:
+            one.add("harbour three")
+        os.truncate(db, 0)
+        one.refused("memory.db was emptied while it is in use", "restore-backup")
+        new = run("--db", db, "search", "harbour", env=NO_MODEL)
+        assert (new.code, "was emptied while it is in use" in new.err) == (1, True)
+        assert run("--db", db, "restore-backup", backup, "--yes", env=NO_MODEL).code == 0
+        assert one.found() == ["harbour one", "harbour two"]
+        one.add("harbour four")
+    assert texts(db) == ["harbour four", "harbour one", "harbour two"]
+
+
 # ── the write-ahead log ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -272,6 +290,56 @@ def test_what_was_in_a_deleted_write_ahead_log_is_saved_by_the_processes_that_ha
         assert len(one.found()) == len(two.found()) == 6
         assert len(texts(db)) == 6
     assert len(texts(db)) == 6
+    assert is_sound(db)
+
+
+def test_an_emptied_write_ahead_log_is_refused_until_a_backup_is_restored(db: Path) -> None:
+    backup = db.with_name("backup.db")
+    with server(db) as one, server(db) as two:
+        assert run("--db", db, "backup", backup, env=NO_MODEL).code == 0
+        one.add("harbour three")
+        os.truncate(wal(db), 0)
+        one.refused("the write-ahead log of", "was shortened", "what was stored last is lost", "restore-backup")
+        two.refused("the write-ahead log of", "was shortened")
+        assert "was shortened" in run("--db", db, "search", "harbour", env=NO_MODEL).err
+        assert run("--db", db, "restore-backup", backup, "--yes", env=NO_MODEL).code == 0
+        assert one.found() == two.found() == ["harbour one", "harbour two"]
+        one.add("harbour four")
+    assert texts(db) == ["harbour four", "harbour one", "harbour two"]
+
+
+def test_a_log_that_was_cut_in_the_middle_is_refused_and_nothing_of_it_is_written_back(db: Path) -> None:
+    with server(db) as one:
+        one.add("harbour three")
+        one.add("harbour four")
+        content = db.read_bytes()
+        os.truncate(wal(db), wal(db).stat().st_size - 40_000)
+        one.refused("the write-ahead log of", "was shortened")
+        assert db.read_bytes() == content
+
+
+def test_a_write_into_a_shortened_log_is_refused_although_the_writer_has_all_pages_in_memory(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    for number in range(20):
+        store.entries.add([memory_of(f"first{number}")], by="me")
+    os.truncate(wal(tmp_path / "memory.db"), 0)
+    with pytest.raises(StoreError, match="was shortened"):
+        store.entries.add([memory_of("second")], by="me")
+    assert not wal(tmp_path / "memory.db").stat().st_size
+    store.close()
+
+
+def test_a_log_that_a_checkpoint_of_another_process_emptied_is_no_reason_to_refuse(db: Path) -> None:
+    with server(db) as one, server(db) as two:
+        for count in range(3):
+            one.add(f"harbour {count}")
+            assert wal(db).stat().st_size
+            with closing(sqlite3.connect(db)) as other:
+                assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+            assert not wal(db).stat().st_size
+            two.add(f"harbour also {count}")
+            assert len(one.found()) == 2 * count + 4
+    assert len(texts(db)) == 8
     assert is_sound(db)
 
 

@@ -76,14 +76,15 @@ class SqliteBackups:
             except _UnsoundError:
                 kept = self._replace_file(prepared)
             except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                damaged = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+                if not damaged and error.sqlite_errorcode != sqlite3.SQLITE_IOERR_SHORT_READ:
                     raise self._error(error) from error
                 kept = self._replace_file(prepared)
         return RestoredBackup(str(self._path), str(backup), records, str(kept or ""))
 
     def _replace_content(self, prepared: Path) -> Path | None:
         """Replace the content of the database in one transaction. Returns the copy of what it was."""
-        if not self._path.exists():
+        if not self._path.exists() or not self._path.stat().st_size:  # emptied: SQLite would delete the log beside it
             return self._replace_file(prepared)
         kept = self._kept_name()
         with _opened(self._path, writable=True) as live:

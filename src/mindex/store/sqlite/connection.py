@@ -17,7 +17,7 @@ from mindex.errors import StoreBusyError, StoreError, UsageError
 from mindex.ids import new_id
 from mindex.private_files import make_private_file, make_private_folder
 from mindex.store.damage_notes import REPAIR
-from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, set_log_aside
+from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
 from mindex.store.sqlite.row_checksums import Connection
 
 DEFAULT_WAIT = 30.0
@@ -36,6 +36,11 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _READ_ONLY = ("{path} is read-only", "make the file and its folder writable, or choose another --db")
 _DAMAGED = ("{path} is damaged ({error})", REPAIR)
 _CHECK_DISK = "check its free space, quota and file size limit; then run `mindex doctor`"
+_SHORTER_LOG = (
+    "the write-ahead log of {path} was shortened by another program while it is in use: what was stored last is lost",
+    "put a backup in its place with `mindex restore-backup FILE`, or stop every process that uses it and run"
+    " `mindex doctor`",
+)
 # SQLite's primary result code → what happened, and what to do.
 _ERRORS = {
     sqlite3.SQLITE_FULL: ("no space left to write {path}", "free some space; nothing that was stored is lost"),
@@ -261,8 +266,9 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            if self._guard.look() not in USABLE:
+            if self._look() not in USABLE:
                 raise self._error(_REPLACED_MEANWHILE)
+            self._guard.remember_log()
             self._bound_log(connection)
 
     @contextlib.contextmanager
@@ -278,7 +284,7 @@ class Database:
                 connection = self._writer(durable)
                 self._begin(connection, wait)
                 try:
-                    usable = self._guard.look() in USABLE
+                    usable = self._look() in USABLE
                 except BaseException:
                     connection.execute("ROLLBACK")
                     raise
@@ -299,14 +305,47 @@ class Database:
                     return
         if not self._prepared:
             return
-        look = self._guard.look()
+        look = self._look()
         if look == "written":
             self._guard.look_into(self._read_epoch)
         elif look != "same":
             with self._reopen_lock:
-                look = self._guard.look()  # another thread may have been faster
+                look = self._look()  # another thread may have been faster
                 if look not in USABLE:
                     self._reopen(lost_log=look == "lost log")
+
+    def _look(self) -> Look:
+        """As `FileGuard.look`, but for a log that became shorter: accepted if it is whole, else StoreError."""
+        look = self._guard.look()
+        if look == "shorter log":
+            if self._log_is_cut():
+                raise self._error(_SHORTER_LOG)
+            self._guard.remember_log()
+            look = self._guard.look()
+        return look
+
+    def _log_is_cut(self) -> bool:
+        """Whether the write-ahead log lacks what is not yet in the file, because another program shortened it.
+
+        Of an empty log, SQLite has written all back, or it cannot write back what is left, and changes nothing.
+        """
+        cut = self._guard.log_is_cut()
+        if cut is not None:
+            return cut
+        with self._lock:
+            idle = self._readers.pop() if self._readers else None
+        try:
+            connection = idle or self._open_reader()
+        except (sqlite3.DatabaseError, StoreError):
+            return False  # the next one that is opened says why
+        try:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # waits for no other connection
+        except sqlite3.DatabaseError as error:
+            return error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHORT_READ
+        finally:
+            with self._lock:
+                self._readers.append(connection)
+        return False
 
     def _reopen(self, *, lost_log: bool) -> None:
         """Leave all connections behind, and have the owner of this object prepare the new file."""
@@ -464,6 +503,8 @@ class Database:
                 f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
             )
         other = _OTHER_OPERATIONAL_ERROR if isinstance(error, sqlite3.OperationalError) else _OTHER_ERROR
+        if code == sqlite3.SQLITE_IOERR and self._log_is_cut():
+            return self._error(_SHORTER_LOG)
         return self._error(_ERRORS.get(code, other), error)
 
     def _error(self, texts: tuple[str, str], error: Exception | None = None) -> StoreError:

@@ -1,8 +1,9 @@
 """Whether a path still names the file that connections have open, with the content that SQLite gave it.
 
 SQLite goes on writing into a file that was deleted or replaced under it, and acknowledges what nobody will read again.
-So before each read and each write the path and its write-ahead log are looked at (two calls of `stat`). No file of the
-database is opened here but through SQLite: to close one would release the locks of every connection of the process.
+So before each read and each write the path and its write-ahead log are looked at (two calls of `stat`). The file is
+opened here through SQLite only: to close it would release the locks of every connection of the process. The log has no
+locks.
 """
 
 import os
@@ -24,7 +25,8 @@ EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 _PUT_EPOCH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('epoch', ?)"
 
 FileId = tuple[int, int]
-Look = Literal["same", "written", "replaced", "lost log"]
+_LOG_HEADER = 32  # bytes, as the file format of SQLite has it
+Look = Literal["same", "written", "replaced", "lost log", "shorter log"]
 USABLE: tuple[Look, ...] = ("same", "written")
 # What the file says is compared not so often that it takes more than a twentieth of the time.
 _PAUSES, _LONGEST_PAUSE = 20, 0.05
@@ -109,6 +111,8 @@ class FileGuard:
         self.wal_path = path.with_name(path.name + "-wal")
         self._file: FileId | None = None
         self._wal: FileId | None = None
+        self._log_size = 0  # when it was last looked at
+        self._log_header = b""  # another one when SQLite begins the log anew; b"" while it is empty
         self._written: tuple[int, int] | None = None  # size and time of the last change that was looked into
         self._raw: _Raw | None = None
         self._look_again_at = 0.0
@@ -123,9 +127,14 @@ class FileGuard:
     def forget_file(self) -> None:
         """Let the next connection decide which file is meant."""
         self._file = self._wal = self._written = self._raw = None
+        self._log_size, self._log_header = 0, b""
 
     def before_open(self) -> None:
-        """Remember the file that is about to be opened. Before: one that is replaced meanwhile is then noticed."""
+        """Remember the file that is about to be opened. Before: one that is replaced meanwhile is then noticed.
+
+        Raises StoreError for an empty file that has a write-ahead log. SQLite would wait for the processes that use it,
+        then delete the log.
+        """
         if self._file is None:
             try:
                 status = self.path.stat()
@@ -135,6 +144,8 @@ class FileGuard:
             self._written = status.st_size, status.st_mtime_ns
             real = Path(os.path.realpath(self.path))  # SQLite follows links, and has its log beside the file itself
             self.wal_path = real.with_name(real.name + "-wal")
+            if not status.st_size and self.wal_path.exists():  # SQLite writes a new file before it makes its log
+                raise self._emptied()
 
     def after_open(self) -> None:
         """Remember the write-ahead log, which a connection opens when it first reads."""
@@ -151,7 +162,7 @@ class FileGuard:
         """What became of the file since it was opened. Raises StoreError when the path names none.
 
         `written`: by a checkpoint, or by another program; `look_into` tells. `lost log`: the file is the same, but its
-        write-ahead log is not.
+        write-ahead log is not. `shorter log`: by a checkpoint, or by another program; `log_is_cut` tells of most.
         """
         try:
             status = self.path.stat()
@@ -162,16 +173,26 @@ class FileGuard:
             ) from None
         if (status.st_dev, status.st_ino) != self._file:
             return "replaced"
-        if self._wal is not None and self._wal != self._log_id():
-            return "lost log"
+        if self._wal is not None:
+            if not status.st_size:
+                raise self._emptied()
+            log = self._log_status()
+            if log is None or (log.st_dev, log.st_ino) != self._wal:
+                return "lost log"
+            if log.st_size < self._log_size:
+                return "shorter log"
+            self._log_size = log.st_size
         return "same" if (status.st_size, status.st_mtime_ns) == self._written else "written"
 
-    def _log_id(self) -> FileId | None:
+    def _log_status(self) -> os.stat_result | None:
         try:
-            status = self.wal_path.stat()
+            return self.wal_path.stat()
         except FileNotFoundError:
             return None
-        return status.st_dev, status.st_ino
+
+    def _log_id(self) -> FileId | None:
+        status = self._log_status()
+        return None if status is None else (status.st_dev, status.st_ino)
 
     def set_stale_log_aside(self) -> None:
         """Rename the write-ahead log of the file that was open, where another file has come into its place.
@@ -188,10 +209,29 @@ class FileGuard:
 
     def log_size(self) -> int:
         """The size of the write-ahead log in bytes; 0 where there is none."""
+        status = self._log_status()
+        return 0 if status is None else status.st_size
+
+    def remember_log(self) -> None:
+        """Take the write-ahead log for whole, as it is now."""
+        self._log_size, self._log_header = self.log_size(), self._read_log_header()
+
+    def log_is_cut(self) -> bool | None:
+        """Whether another program shortened the write-ahead log; None where only SQLite can tell: it is empty.
+
+        SQLite shortens a log only when it begins it anew, with another header, or empties it.
+        """
+        header = self._read_log_header()
+        if not header:
+            return None
+        return header == self._log_header and self.log_size() < self._log_size
+
+    def _read_log_header(self) -> bytes:
         try:
-            return self.wal_path.stat().st_size
-        except FileNotFoundError:
-            return 0
+            with self.wal_path.open("rb") as log:
+                return log.read(_LOG_HEADER)
+        except OSError:
+            return b""
 
     def look_into(self, epoch: Callable[[], str | None]) -> None:
         """Raise StoreError when something other than SQLite has written the file: a copy over it, say.
@@ -226,6 +266,12 @@ class FileGuard:
                 raise self._overwritten() from error
             # Without its tables: of a new database all of them are still in the log.
             return _Raw(None, {}) if error.sqlite_errorcode == sqlite3.SQLITE_ERROR else None
+
+    def _emptied(self) -> StoreError:
+        return StoreError(
+            f"{self.path} was emptied while it is in use: it has no content, but a write-ahead log",
+            "put a backup in its place with `mindex restore-backup FILE`",
+        )
 
     def _overwritten(self) -> StoreError:
         return StoreError(
