@@ -109,6 +109,25 @@ def test_a_trigger_whose_next_moment_cannot_be_computed_is_refused(trigger: str,
         validate_trigger(trigger, config)
 
 
+@pytest.mark.parametrize(
+    ("trigger", "config", "last"),
+    [
+        ("interval", {"interval_minutes": 52_000_000}, "9999-12-31T00:00:00Z"),
+        ("cron", {"schedule": "0 0 29 2 *"}, "9998-01-01T00:00:00Z"),
+        ("cron", {"schedule": "0 0 1 1 *", "timezone": "Pacific/Kiritimati"}, "9999-12-31T23:00:00Z"),
+        ("at", {"at": "9999-12-31T23:59:59-12:00"}, None),
+        ("at", {"at": "0001-01-01T00:00:00+14:00"}, None),
+    ],
+)
+def test_a_moment_that_never_comes_does_not_hide_what_is_due(
+    keyword_memory: Memory, trigger: str, config: dict[str, object], last: str | None
+) -> None:
+    skills = keyword_memory.skills
+    skills.add(name="never", trigger_type=trigger, instructions="x", trigger_config=config, last_run_at=last)
+    due = skills.add(name="due", trigger_type="at", instructions="x", trigger_config={"at": "2026-01-01T00:00"})
+    assert [one.skill.id for one in skills.due()] == [due.id]
+
+
 def test_the_longest_due_comes_first_and_a_run_makes_it_wait(keyword_memory: Memory) -> None:
     memory = keyword_memory
     now = datetime.now(UTC)

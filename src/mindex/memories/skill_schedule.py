@@ -32,8 +32,19 @@ def validate_trigger(trigger: str, config: object) -> None:
 def due_at(skill: Record) -> datetime | None:
     """Return when a skill is due next; None when it is disabled, waits for an event or a person, or had its only run.
 
-    Raises UsageError when its schedule cannot be read.
+    None, too, for a moment outside the years 1 to 9999, which never comes. Raises UsageError when its schedule cannot
+    be read.
     """
+    try:
+        moment = _next_moment(skill)
+        if moment is not None:
+            moment.astimezone(UTC)  # in which it is shown
+    except OverflowError:
+        return None
+    return moment
+
+
+def _next_moment(skill: Record) -> datetime | None:
     fields = skill.fields
     config = fields.get("trigger_config")
     settings = config if isinstance(config, Mapping) else {}
