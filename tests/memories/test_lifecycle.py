@@ -342,6 +342,19 @@ def test_undo_by_id_goes_on_behind_a_merge_that_was_undone_as_a_whole(memory: Me
     assert number == merged.change
 
 
+def test_a_change_of_which_nothing_is_left_is_not_undone_again(memory: Memory) -> None:
+    id_ = memory.add("Tea is green").id
+    change = memory.update(id_, importance=9).change
+    memory.undo(str(change))
+    before = memory.history(id_)
+    with pytest.raises(NotFoundError, match=f"nothing of change {change} is left to undo"):
+        memory.undo(str(change))
+    assert memory.history(id_) == before
+    memory.update(id_, importance=9)
+    memory.undo(str(change))  # it has an effect again
+    assert memory.entries.find(id_).importance != 9
+
+
 def test_undo_of_nothing_is_an_error(memory: Memory) -> None:
     with pytest.raises(NotFoundError, match="no change 99"):
         memory.undo("99")

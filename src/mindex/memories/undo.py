@@ -34,6 +34,8 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         reason = f"{UNDO_OF}{undone.change}"
         others = [one for one in store.entries.batch(undone.batch) if one.record != undone.record]
         back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
+        if _is_number(reference) and not back:
+            _refuse_undone(undone, store.retrieval.record(undone.record))
         # In their order: what stood for several goes before they come back.
         changes: dict[str, Change] = {}
         for one in sorted((undone, *back), key=lambda change: change.change):
@@ -52,6 +54,15 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         + (f"; `mindex undo {first.record}` goes one change further" if further else "")
     )
     return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
+
+
+def _refuse_undone(change: Change, record: Record | None) -> None:
+    """Raise NotFoundError for a change of which nothing is left: undoing it would change nothing."""
+    if change.before is not None and record is not None and _reverted(change, record) == record:
+        raise NotFoundError(
+            f"nothing of change {change.change} is left to undo",
+            f"`mindex history {change.record}` lists the changes; the number of an undo takes that undo back",
+        )
 
 
 def _stands(change: Change, record: Record | None) -> bool:
