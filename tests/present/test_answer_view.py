@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mindex.model import Hit
+from mindex.model import Hit, Record
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
 from mindex.present.to_json import compact_json
 from mindex.present.token_count import count_tokens
@@ -85,6 +85,33 @@ def test_a_place_names_its_collection_where_there_are_several(view: View) -> Non
     assert row.at == "docs/a.md:3-8"
     (row,) = view_answer(answer(hit(3, path="a.md")), view).rows
     assert row.at == "a.md:3-8"
+
+
+def test_a_weak_line_that_is_cut_says_so() -> None:
+    long = "The engine of the boat is a Yanmar 2GM20 and needs oil every 100 hours"
+    weak = [replace(memory_hit(text, number), weak=True) for number, text in enumerate((long, "Tea is green"))]
+    titles = [row.title or "" for row in view_answer(answer(*weak)).rows]
+    assert titles == ["The engine of the boat is a Yanmar 2GM20 and needs oil ever…", "Tea is green"]
+    assert len(titles[0]) == 60
+
+
+def test_weak_hits_beyond_the_page_are_more() -> None:
+    weak = replace(answer(replace(memory_hit("Tea is green", 1), weak=True)), total=3, has_more=True)
+    shown = view_answer(weak)
+    assert shown.has_more and shown.text().splitlines()[0].endswith(" · more")
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_a_line_of_a_profile_has_the_value_that_matches_or_else_the_first_ones(weak: bool) -> None:
+    values = [f"key{number}: a value of some length" for number in range(40)]
+    text = "\n".join(["user.name: Anna", *values, "user.home: Lisbon"])
+    profile = Record(id="p", kind="profile", text=text, title="Profile of main", summary="Profile of main")
+    for query, value in (("what is my home", "user.home: Lisbon"), ("where do I live", "user.name: Anna")):
+        found = answer(Hit(profile, 0.6, 0.1 if weak else 0.9, weak=weak), query=query)
+        for view in ("compact", "dual"):
+            assert value in view_answer(found, view).text().splitlines()[1]
+        digest = view_answer(found, "digest").rows[0]
+        assert "Profile of" not in (digest.title or "") and digest.title
 
 
 def test_a_weak_line_names_its_collection_where_there_are_several() -> None:

@@ -5,18 +5,19 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
-from mindex.model import Answer, Hit, QueryTerms
+from mindex.model import Answer, Hit, QueryTerms, Record
 from mindex.present.budget import check_budget, cost_of, fit_answer, fit_dual, most_that_fit, with_cost
 from mindex.present.record_view import (
+    OMITTED,
     RecordView,
     anchor_view,
     best_line,
     ids_of,
+    line_about,
     place,
     shortened_place,
     shortened_words,
     size_of,
-    summary_of,
     view_record,
 )
 from mindex.present.text import answer_text, dual_text
@@ -88,9 +89,10 @@ def view_answer(
     frame = (_echo(answer.query), answer.tier, answer.fusion, answer.total)
     last = (answer.notes, answer.terms, _echo(answer.corrected_query))
     if only_weak(answer) and not explain:
-        rows = tuple(weak_view(hit, with_collection=several_collections) for hit in answer.hits)
+        rows = tuple(weak_view(hit, answer.terms, with_collection=several_collections) for hit in answer.hits)
         most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
-        weak = with_cost(AnswerView(*frame, most < len(rows), 0, rows[:most], False, *last))
+        more = answer.has_more or most < len(rows)
+        weak = with_cost(AnswerView(*frame, more, 0, rows[:most], False, *last))
         return weak if budget is None or weak.tokens <= budget else fit_answer(weak, budget)
     if view == "dual":
         index = tuple(index_view(hit, answer.terms) for hit in answer.hits)
@@ -101,9 +103,9 @@ def view_answer(
     if view == "full":
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
     elif view == "digest":
-        rows = digest_rows(answer.hits, with_collection=several_collections)
+        rows = digest_rows(answer.hits, answer.terms, with_collection=several_collections)
     else:
-        rows = tuple(compact_view(hit, with_collection=several_collections) for hit in answer.hits)
+        rows = tuple(compact_view(hit, answer.terms, with_collection=several_collections) for hit in answer.hits)
     whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, *last, several_collections))
     return whole if budget is None or whole.tokens <= budget else fit_answer(whole, budget)
 
@@ -128,7 +130,7 @@ def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
     return view_record(hit.record, hit, explain=explain, highlights=ranges)
 
 
-def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
+def compact_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
     """One line of a hit: where it is and what it is about."""
     record = hit.record
     heading = record.title.rsplit(" > ", 1)[-1][:60]
@@ -136,7 +138,7 @@ def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
         id=record.id,
         at=shortened_place(place(record, with_collection=with_collection), _COMPACT_WIDTH) or None,
         # An entry has no place that would say what it is about: its summary does.
-        title=(heading if record.kind == "chunk" else summary_of(record)) or None,
+        title=(heading if record.kind == "chunk" else _about(record, terms)) or None,
         type=(record.type or None) if record.kind != "chunk" else None,
         score=round(hit.score, 3),
         relevance=round(hit.relevance, 3),
@@ -148,10 +150,14 @@ def compact_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
     )
 
 
-def digest_rows(hits: Sequence[Hit], *, with_collection: bool = False) -> tuple[RecordView, ...]:
+def _about(record: Record, terms: QueryTerms) -> str:
+    return line_about(record, matched_ranges(record.text, terms) if record.kind == "profile" else ())
+
+
+def digest_rows(hits: Sequence[Hit], terms: QueryTerms, *, with_collection: bool = False) -> tuple[RecordView, ...]:
     """As few tokens as name each hit: its place or, of an entry, its first words."""
     places = [place(hit.record, with_collection=with_collection) for hit in hits]
-    whole = [at or summary_of(hit.record) for at, hit in zip(places, hits, strict=True)]
+    whole = [at or _about(hit.record, terms) for at, hit in zip(places, hits, strict=True)]
 
     def shortened(width: int) -> list[str]:
         return [
@@ -179,17 +185,20 @@ def digest_rows(hits: Sequence[Hit], *, with_collection: bool = False) -> tuple[
     )
 
 
-def weak_view(hit: Hit, *, with_collection: bool = False) -> RecordView:
+def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
     """As little of a hit as tells a reader whether it may help: what it is about; `get` shows the rest."""
     record = hit.record
-    about = summary_of(record)
+    about = _about(record, terms)
     if record.kind == "chunk":
         where = f" ({record.collection})" if with_collection else ""
         about = f"{record.path.rsplit('/', 1)[-1]}{where}: {record.title.rsplit(' > ', 1)[-1]}"
-    return RecordView(id=record.id, title=about[:_WEAK_LENGTH], weak=True, conflicts=ids_of(hit.conflicts))
+    if len(about) > _WEAK_LENGTH:
+        about = about[: _WEAK_LENGTH - 1].rstrip() + OMITTED
+    return RecordView(id=record.id, title=about, weak=True, conflicts=ids_of(hit.conflicts))
 
 
 def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
     """An entry of the dual view's index: an id and at most twenty words, a summary or the words around the match."""
-    line = best_line(hit.record, matched_ranges(hit.record.text, terms))
+    matches = matched_ranges(hit.record.text, terms)
+    line = line_about(hit.record, matches) if hit.record.kind == "profile" else best_line(hit.record, matches)
     return RecordView(id=hit.record.id, summary=line, conflicts=ids_of(hit.conflicts))

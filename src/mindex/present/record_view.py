@@ -297,6 +297,14 @@ def best_line(record: Record, matches: Sequence[Range]) -> str:
     return _first_words(record.text[start:end])
 
 
+def line_about(record: Record, matches: Sequence[Range] = ()) -> str:
+    """What a line says of an entry: its summary; of a profile, whose summary only names it, the best of its values."""
+    if record.kind != "profile" or not record.text:
+        return summary_of(record)
+    start, end = best_passage(record.text, matches, _LINE)
+    return _first_words(record.text[start:end].replace("\n", "; "))
+
+
 def _first_words(text: str) -> str:
     """The first words of a text without its headings, unless it has nothing else."""
     lines = [line for line in text.split("\n") if not line.startswith("#")] or [text]
