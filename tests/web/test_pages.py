@@ -170,6 +170,13 @@ def test_near_duplicates_are_shown_and_one_replaces_the_other(team: Team, browse
 # ── conflicts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_hit_in_conflict_leads_to_the_page_that_settles_it(team: Team, browser: Browser) -> None:
+    page = browser.get("/?q=deployment+window+of+Atlas&kind=memory").text
+    assert page.count('href="/conflicts">in conflict</a>') == 2
+    browser.send("/conflicts/keep", keep=id_of(team, SIXTEEN), drop=id_of(team, FOURTEEN))
+    assert "in conflict</a>" not in browser.get("/?q=deployment+window+of+Atlas&kind=memory").text
+
+
 def test_of_two_memories_in_conflict_one_is_kept(team: Team, browser: Browser) -> None:
     page = browser.get("/conflicts").text
     assert FOURTEEN in page
