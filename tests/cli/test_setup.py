@@ -133,6 +133,16 @@ def test_a_second_yes_says_what_is_there_and_changes_nothing(
     assert (shown["install"], shown["index"], shown["answer"], shown["undo"]) == (None, None, None, [])
 
 
+def test_a_folder_around_an_indexed_one_is_not_proposed(
+    mindex: Mindex, home: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mindex("index", handbook)
+    monkeypatch.chdir(handbook.parent)
+    shown = mindex("setup", "--yes", "--agents", "none", "--json")
+    assert (shown.code, shown.json["index"]) == (0, None)
+    assert shown.json["already"]["collections"] == {"handbook": str(handbook)}
+
+
 def test_a_second_run_adds_only_what_is_missing(
     mindex: Mindex, home: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

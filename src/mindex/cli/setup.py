@@ -164,10 +164,11 @@ def _folders_asked(proposed: str, known: Mapping[str, str]) -> list[Path]:
 def _proposed_folder(indexed: Iterable[str]) -> str:
     """Return the working folder if it looks like one of notes or a project, and is not indexed.
 
-    It holds markdown, is not the home folder and not inside a folder that is indexed.
+    It holds markdown, is not the home folder, and neither inside a folder that is indexed nor around one.
     """
     folder = Path.cwd()
-    if any(folder.resolve().is_relative_to(root) for root in indexed):
+    here = folder.resolve()
+    if any(here.is_relative_to(root) or Path(root).is_relative_to(here) for root in indexed):
         return ""
     holds_markdown = any(folder.glob("*.md")) or any(folder.glob("*/*.md"))
     return str(folder) if holds_markdown and folder not in (Path.home(), Path(folder.anchor)) else ""
