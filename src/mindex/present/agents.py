@@ -82,7 +82,9 @@ def setup_text(report: SetupReport) -> str:
         parts.append(f"{command}\n{shown.text()}")
     if report.undo:
         parts.append("\n".join(["to undo this:", *(f"  {command}" for command in report.undo)]))
-    return "\n\n".join([*parts, *note_lines(report.notes)])
+    if report.notes:
+        parts.append("\n".join(note_lines(report.notes)))
+    return "\n\n".join(parts)
 
 
 def setup_json(report: SetupReport) -> dict[str, Json]:
