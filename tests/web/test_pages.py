@@ -70,6 +70,12 @@ def test_a_search_marks_the_words_and_says_why(shared: Team) -> None:
     assert re.search(r'<th scope="row">keyword</th><td><svg class="bar"', page)
 
 
+def test_a_long_memory_is_named_by_its_first_whole_words(team: Team, browser: Browser) -> None:
+    team.memory.add("The ferry to the island leaves from the second pier " + "behind the old customs house " * 5)
+    title = re.findall(r"data-hit>([^<]+)<", browser.get("/?q=ferry+to+the+island").text)[0]
+    assert title == "The ferry to the island leaves from the second pier behind the old customs house behind…"
+
+
 def test_a_search_can_be_narrowed_by_every_filter(shared: Team) -> None:
     browser = Browser(shared.url, shared.owner())
     titles = lambda path: re.findall(r"data-hit>([^<]+)<", browser.get(path).text)  # noqa: E731 - three words
