@@ -140,7 +140,8 @@ def test_a_conflict_is_settled(team: Team, page: Any, choice: str) -> None:
     page.get_by_text("No memory is in conflict").wait_for()
 
 
-def test_indexing_shows_its_progress_until_it_is_done(team: Team, page: Any) -> None:
+def index_many(team: Team, page: Any) -> None:
+    """Begin to index 400 files."""
     folder = team.memory.folder / "many"
     folder.mkdir()
     for number in range(400):
@@ -148,8 +149,24 @@ def test_indexing_shows_its_progress_until_it_is_done(team: Team, page: Any) -> 
     page.goto(f"{team.url}/collections")
     page.get_by_label("Folder to index").fill("many")
     page.get_by_role("button", name="Index", exact=True).click()
+
+
+def test_indexing_shows_its_progress_until_it_is_done(team: Team, page: Any) -> None:
+    index_many(team, page)
     page.locator("#job progress, #job .report").first.wait_for()
     page.locator("#job .report", has_text="400 new").wait_for(timeout=60_000)
+    page.locator(".card", has_text="400 documents").wait_for()
+    page.get_by_text("Indexing has started.").wait_for(state="detached")
+    assert page.locator("#job").count() == 1
+
+
+def test_what_is_being_written_stays_when_a_job_ends(team: Team, page: Any) -> None:
+    index_many(team, page)
+    page.locator("#job").wait_for()
+    page.get_by_label("Folder to index").fill("another")
+    page.locator("#job .report", has_text="400 new").wait_for(timeout=60_000)
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_label("Folder to index").input_value() == "another"
 
 
 def test_a_hit_of_a_file_leads_to_its_marked_lines(team: Team, page: Any) -> None:

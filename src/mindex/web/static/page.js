@@ -96,6 +96,14 @@ document.addEventListener("keydown", (event) => {
 
 // ── live progress ───────────────────────────────────────────────────────────
 
+// Shows the page as it is after a job, unless something is being written on it.
+async function refresh() {
+  const main = document.getElementById("main");
+  const fields = [...main.querySelectorAll("input, textarea")];
+  if (fields.some((one) => one === document.activeElement || one.value !== one.defaultValue)) return;
+  main.replaceChildren(...(await fragment(location.href)).body.childNodes);
+}
+
 async function poll() {
   const job = document.querySelector("#job[data-poll]");
   if (!job) return;
@@ -103,7 +111,7 @@ async function poll() {
     const fresh = (await fragment(job.dataset.poll)).getElementById("job");
     const isDone = fresh && !fresh.dataset.poll;
     if (fresh) job.replaceWith(document.adoptNode(fresh));
-    if (isDone) return; // what it did is shown; the numbers of the page are those of the next load
+    if (isDone) return refresh();
   } catch {
     return;
   }
