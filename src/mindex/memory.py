@@ -177,9 +177,9 @@ class Memory:
 
         Also `ID±2` for a chunk with those around it in its file, or a turn in its session; `#5` for an entry by its
         number; `doc://PATH` and `memory://ID`; an id of another program (`mem_a1`, or `mudpuppy:3`) from before an
-        import; `links:ID` and `backlinks:ID` for the files that a file links to and that link to it, `profile[.path]`,
-        `history:ID`, `timeline[:FROM..TO]`, `due` and `conflicts`. `as_of` returns entries as they were then; files are
-        as they are now.
+        import; the name of contacts, projects or skills, of which there may be several; `links:ID` and `backlinks:ID`
+        for the files that a file links to and that link to it, `profile[.path]`, `history:ID`, `timeline[:FROM..TO]`,
+        `due` and `conflicts`. `as_of` returns entries as they were then; files are as they are now.
         """
         return self.lookup.get(*references, as_of=as_of)
 

@@ -112,12 +112,14 @@ class Services:
         from mindex.lookup.links import Links
         from mindex.lookup.service import Lookup
         from mindex.lookup.special_references import SpecialReferences
+        from mindex.memories.field_specs import THING_KINDS
 
         special = SpecialReferences(
             self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.labels, self.agent
         )
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
-        return Lookup(self.store, files, special, Links(self.store, files), self.access_log, self.agent)
+        things = tuple(self.things(kind) for kind in THING_KINDS)
+        return Lookup(self.store, files, special, Links(self.store, files), self.access_log, self.agent, things)
 
     @cached_property
     def labels(self) -> Labels:

@@ -363,3 +363,19 @@ def test_two_contacts_of_one_name_are_told_when_added_and_when_asked_for(mindex:
     is_one_error(asked)
     assert "there are 2 contacts called 'Anna'" in asked.err
     assert first in asked.err and "(Acme)" in asked.err and "(+47 1)" in asked.err
+    shown = mindex("get", "anna")
+    assert shown.code == 0
+    assert "company: Acme" in shown.out and "phone: +47 1" in shown.out
+
+
+def test_get_finds_contacts_projects_and_skills_by_name(mindex: Mindex) -> None:
+    contact = add_contact(mindex, "Anna Berg", company="Acme")
+    mindex("project", "add", "Harbour")
+    mindex("skill", "add", "Standup", "--trigger-type", "manual", "--instructions", "Ask everyone.")
+    shown = mindex("get", "Anna Berg, harbour, Standup")
+    assert (shown.code, shown.err) == (0, "")
+    assert [row["kind"] for row in mindex("get", "Anna Berg, harbour, Standup", "--json").json["records"]] == [
+        "contact", "project", "skill",
+    ]  # fmt: skip
+    mindex("contact", "delete", contact)
+    is_one_error(mindex("get", "Anna Berg"), "nothing found for Anna Berg")

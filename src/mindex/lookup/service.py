@@ -10,6 +10,7 @@ from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
+from mindex.memories.contacts_projects_skills import Things
 from mindex.memories.entries import numbered_id, resolve_id
 from mindex.model import KINDS, GetResult, Record, Usage
 from mindex.search.service import current_anchor
@@ -37,6 +38,7 @@ class Lookup:
     _links: Links
     _access_log: AccessLog
     _agent: str
+    _things: tuple[Things, ...]  # contacts, projects and skills, which are also known by their names
 
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """See `Memory.get`. References without a record are listed as missing, not raised."""
@@ -97,7 +99,8 @@ class Lookup:
                 yield from (part.strip() for part in printable.split(",") if part.strip())
 
     def _resolve(self, reference: str, as_of: int | None) -> Sequence[Record]:
-        """The records of an id, a number, a file or its lines; else those that another program knew by this id.
+        """The records of an id, a number, a file or its lines; else those that another program knew by this id, or
+        the contacts, projects and skills of this name.
 
         Raises NotFoundError, ForbiddenPathError and AmbiguousIdError.
         """
@@ -121,6 +124,7 @@ class Lookup:
             found, refused = [], error
         if not found and not is_file:
             found = self._live([*self._numbered(name), *self._foreign(reference, name)], as_of)
+            found = found or self._live([one.id for things in self._things for one in things.named(name)], as_of)
         if not found and refused is not None:
             raise refused
         return found

@@ -70,7 +70,7 @@ class Things:
 
     def get(self, id_: str) -> Record:
         """One by its id, a unique prefix of it, or its exact name. Raises NotFoundError and AmbiguousIdError."""
-        named = self._named(id_)
+        named = self.named(id_)
         if len(named) == 1:  # a name may happen to be the start of another record's id
             return named[0]
         if named:
@@ -86,11 +86,12 @@ class Things:
 
     def notes(self, record: Record) -> tuple[str, ...]:
         """What the caller that has just added or renamed one should know: a missing vector, others of its name."""
-        others = [one.id for one in self._named(record.title, record.agent) if one.id != record.id]
+        others = [one.id for one in self.named(record.title, record.agent) if one.id != record.id]
         same = (f"another {self.kind} is called {record.title}: {', '.join(others)}; name them by id",)
         return (*self._queue.notes(record.id), *(same if others else ()))
 
-    def _named(self, name: str, agent: str | None = None) -> tuple[Record, ...]:
+    def named(self, name: str, agent: str | None = None) -> tuple[Record, ...]:
+        """Those of a name, oldest first."""
         return tuple(one for one in self.all(agent) if one.title.casefold() == name.casefold())
 
     def list(self, *, limit: int = 50, agent: str | None = None, **wanted: object) -> Page:
