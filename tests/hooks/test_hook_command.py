@@ -62,6 +62,9 @@ def test_an_agent_reads_json_with_the_name_of_its_event(project: Project) -> Non
         (("prompt",), b" " * 5_000_000, "more than"),
         (("bogus",), b"{}", "there is no hook 'bogus'"),
         (("prompt", "--client", "bogus"), b"{}", "there is no agent 'bogus'"),
+        (("prompt", "--newer", "option"), b"{}", "No such option '--newer'"),
+        (("prompt", "and", "more"), b"{}", "unexpected extra arguments"),
+        ((), b"{}", "Missing parameter: event"),
     ],
 )
 def test_bad_input_is_logged_and_the_agent_goes_on(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -19,7 +20,28 @@ def _folder_of(settings: Settings) -> Path:
     return default_database().parent if "://" in database else Path(database).absolute().parent
 
 
-@click.command("hook", short_help="Run a hook; agents call this.")
+class HookCommand(click.Command):
+    """A command that does nothing where its arguments are wrong: the exit code 2 stops the prompt in Claude Code.
+
+    The hooks of an agent may be newer than this program. In a terminal the error is shown as with any command.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from mindex.hooks.error_log import log_error  # as in `hook_command`
+
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if sys.stdin is not None and sys.stdin.isatty():
+                raise
+            folder = default_database().parent
+            with suppress(Exception):  # wrong settings, too, stop no agent
+                folder = _folder_of(load_settings({"db": ctx.obj.db}))
+            log_error(folder, "hook", error)
+            ctx.exit(0)
+
+
+@click.command("hook", cls=HookCommand, short_help="Run a hook; agents call this.")
 @click.argument("event", metavar="session-start|prompt|stop|pre-compact|session-end")
 @click.option(
     "--client",
