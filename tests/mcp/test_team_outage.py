@@ -13,6 +13,7 @@ import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
 from mindex.errors import StoreError
+from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import acting_as
 from mindex.model.tokens import Principal
 from tests.mcp.conftest import structured, text
@@ -119,6 +120,29 @@ async def test_an_error_does_not_tell_others_where_the_database_is(outage: Outag
     told = "the memory of this server does not answer; try again, or tell the server's owner"
     assert str(failed.value).endswith(told)
     assert not any(part in str(failed.value) for part in HIDDEN)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/search?q=bees", "/api/v1/status", "/?q=bees", "/collections"])
+def test_neither_the_api_nor_a_page_tells_others_where_the_database_is(
+    outage: Outage, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """The token was looked up just before the database went down."""
+
+    async def principal(*_: object, **__: object) -> Principal:
+        return Principal("anna", "anna")
+
+    monkeypatch.setattr(Authenticator, "principal", principal)
+    answer = outage.team.get(path, outage.anna)
+    assert answer.status_code == 503
+    assert "the memory of this server does not answer" in answer.text
+    assert not any(part in answer.text for part in HIDDEN)
+
+
+def test_the_login_does_not_tell_where_the_database_is(outage: Outage) -> None:
+    answer = httpx2.post(f"{outage.team.url}/login", data={"token": "mdx_any"}, timeout=30)
+    assert answer.status_code == 503
+    assert "the memory of this server does not answer" in answer.text
+    assert not any(part in answer.text for part in HIDDEN)
 
 
 def test_the_log_has_one_line_for_an_outage(outage: Outage) -> None:

@@ -23,7 +23,7 @@ from mindex.http_access.metrics import Metrics
 from mindex.http_access.rate_limit import RateLimit
 from mindex.http_access.refusals import JsonRefusals, refusal
 from mindex.http_access.sessions import Sessions
-from mindex.http_access.shown_error import PLACE
+from mindex.http_access.shown_error import error_before_login
 from mindex.model.tokens import ALL_AGENTS, Principal
 from mindex.values import dataclass
 
@@ -132,9 +132,8 @@ class AccessMiddleware:
         except AccessDeniedError as error:
             await refusal(403, error)(scope, receive, send)
             return
-        except StoreError:  # who asks is not known, so the place of the database is not said
-            down = StoreError(f"{PLACE} does not answer", "try again in a moment")
-            await refusal(503, down, {"retry-after": "5"})(scope, receive, send)
+        except StoreError:
+            await refusal(503, error_before_login(), {"retry-after": "5"})(scope, receive, send)
             return
         except MindexError as error:  # the authorization server cannot be asked
             await refusal(503, error, {"retry-after": "5"})(scope, receive, send)

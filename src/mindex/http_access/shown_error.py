@@ -5,7 +5,7 @@ import re
 from mindex.errors import MindexError, StoreError, UnreachableError
 from mindex.http_access.current_principal import current_principal
 
-PLACE = "the memory of this server"
+_PLACE = "the memory of this server"
 _HINT = "try again, or tell the server's owner"
 _URL = re.compile(r"\b(?:postgres|postgresql|azure)://\S+?(?=[:;,.)]?(?:\s|$))")
 
@@ -16,12 +16,11 @@ def shown_error(error: MindexError, database: str) -> MindexError:
     if principal is None or principal.is_owner or not isinstance(error, StoreError):
         return error
     if isinstance(error, UnreachableError):
-        return _reworded(error, f"{PLACE} does not answer")
-    message = _URL.sub(PLACE, error.message.replace(database, PLACE))
-    return error if message == error.message else _reworded(error, message)
+        return UnreachableError(f"{_PLACE} does not answer", _HINT)
+    message = _URL.sub(_PLACE, error.message.replace(database, _PLACE))
+    return error if message == error.message else type(error)(message, _HINT)
 
 
-def _reworded(error: MindexError, message: str) -> MindexError:
-    made = MindexError(message, _HINT)
-    made.kind = error.kind
-    return made
+def error_before_login() -> StoreError:
+    """The error of the store for a client that is not known yet: it is not said where the database is."""
+    return StoreError(f"{_PLACE} does not answer", "try again in a moment")

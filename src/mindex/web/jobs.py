@@ -21,7 +21,7 @@ class Job:
     name: str
     progress: Progress = field(default_factory=lambda: Progress("start", 0, 0))
     result: str = ""
-    error: str = ""
+    error: MindexError | None = None
     is_running: bool = True
 
     @property
@@ -50,10 +50,10 @@ class Jobs:
             try:
                 job.result = work(report)
             except MindexError as error:
-                job.error = str(error)
+                job.error = error
             except Exception as error:
                 logger.exception("%s failed", name)
-                job.error = f"unexpected {type(error).__name__}; the server's log says more"
+                job.error = MindexError(f"unexpected {type(error).__name__}", "the server's log says more")
             finally:
                 job.is_running = False
 

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from mindex.errors import AuthenticationError, MindexError
+from mindex.errors import AuthenticationError, MindexError, StoreError
+from mindex.http_access.shown_error import error_before_login
 from mindex.web.paths import safe_next
 from mindex.web.render import render
 from mindex.web.site import HEADERS, Call, Site, status_of
@@ -59,6 +60,8 @@ def _log_in(site: Site) -> Callable[[Request], Any]:
             return RedirectResponse("/", 303, HEADERS)
         try:
             await site.authenticator.principal(f"Bearer {token}")
+        except StoreError:
+            return _shown(target, error_before_login())
         except MindexError as error:
             return _login_page(target, error)
         return _log_in_and_go(site, token, target)
