@@ -17,6 +17,12 @@ def test_the_owners_token_is_made_when_it_is_first_shown(mindex: Mindex) -> None
     assert mindex("token", "show").out == first.out
 
 
+def test_the_owners_token_of_a_database_server_is_in_the_data_folder(mindex: Mindex, database: str) -> None:
+    shown = mindex("token", "show").out
+    folder = mindex("paths", "--json").json["data"] if "://" in str(database) else Path(database).parent
+    assert (Path(folder) / "owner-token").read_text() == shown
+
+
 @pytest.mark.sqlite_only
 def test_the_owners_token_is_shown_before_the_database_is_there(mindex: Mindex, tmp_path: Path) -> None:
     ran = mindex("--db", tmp_path / "new" / "memory.db", "token", "show")

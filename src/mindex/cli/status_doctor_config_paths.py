@@ -7,7 +7,7 @@ import click
 
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.output import ProgressBar, note
-from mindex.config import ForeignVariable, cache_folder, load_settings, user_config
+from mindex.config import ForeignVariable, cache_folder, default_database, load_settings, user_config
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Status
@@ -83,5 +83,10 @@ def config_command(context: Context, tools: str | None) -> None:
 def paths_command(context: Context) -> None:
     """Where mindex keeps its files."""
     settings = load_settings({"db": context.db, "agent": context.agent})
-    paths = {"db": settings.database, "config": str(user_config()), "cache": str(cache_folder())}
+    paths = {
+        "db": settings.database,
+        "config": str(user_config()),
+        "cache": str(cache_folder()),
+        "data": str(default_database().parent),
+    }
     context.emit(paths, lambda: "\n".join(aligned([[name, path] for name, path in paths.items()])))
