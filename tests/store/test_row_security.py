@@ -22,7 +22,7 @@ from mindex.memory import Memory
 from mindex.model import Filters, Record, RecordVectors
 from mindex.store.base import Access
 from mindex.store.open import open_store
-from mindex.store.postgres import migrations
+from mindex.store.postgres import administration, migrations
 from mindex.store.postgres.row_security import RIGHTS, group_roles
 from tests.contract.records import MODEL, axis, nearest
 from tests.postgres_server import PostgresServer
@@ -627,6 +627,19 @@ def test_init_takes_over_a_memory_that_a_person_has_made(logins: PostgresServer)
 def test_a_login_that_may_not_set_up_is_told_who_may(logins: PostgresServer) -> None:
     ran = run_here("--db", logins.url(user="ann", schema="denied"), "admin", "init", "--run")
     assert ran.code == 1 and "this login may not set up" in ran.err and "as a superuser" in ran.err
+
+
+def test_a_server_without_pgvector_is_named_before_anything_is_made(
+    logins: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(administration, "_CREATE_EXTENSION", "CREATE EXTENSION not_there")
+    logins.run("CREATE DATABASE bare")
+    try:
+        ran = run_here("--db", logins.url(database="bare"), "admin", "init", "--run")
+        assert ran.code == 1 and "has no pgvector; install pgvector 0.8 or newer on the server" in ran.err
+        assert logins.run("SELECT 1 FROM pg_roles WHERE rolname LIKE 'bare_%'") == []
+    finally:
+        logins.run("DROP DATABASE bare")
 
 
 def test_a_grant_to_a_missing_login_says_how_it_is_created(teams: tuple[Team, Team]) -> None:

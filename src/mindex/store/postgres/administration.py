@@ -15,12 +15,14 @@ from mindex.store.postgres import citus
 from mindex.store.postgres.address import Address
 from mindex.store.postgres.connection import DEFAULT_WAIT, Database, Transaction
 from mindex.store.postgres.engine import IS_OWNER
+from mindex.store.postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex.store.postgres.migrations import migrate
 from mindex.store.postgres.row_security import GroupRoles, apply_rights, group_roles, is_on, quoted, roles_here, turn_on
 
 T = TypeVar("T")
 _Step: TypeAlias = tuple[SetupStep, str, tuple[str, ...]]
 
+_CREATE_EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public"
 _CREATE_ROLE = "DO $$ BEGIN CREATE ROLE {role} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
 _TAKE_OVER = """\
 DO $$ DECLARE one regclass; routine regprocedure; BEGIN
@@ -96,6 +98,8 @@ class Administration:
                     f"this login may not set up {database.place}", "run `mindex admin init --run` as a superuser, "
                     "or have an administrator run what `mindex admin init` prints",
                 ) from error  # fmt: skip
+            if isinstance(error.__cause__, NOT_INSTALLED):
+                raise no_pgvector(database.place) from error
             raise
         finally:
             database.close()
@@ -122,7 +126,7 @@ class Administration:
         """Each statement, with the query that returns true where it is not needed, and the parameters of that."""
         schema, owner, writer, reader = map(quoted, (self._schema, roles.owner, roles.writer, roles.reader))
         yield (
-            SetupStep("extension", "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public"),
+            SetupStep("extension", _CREATE_EXTENSION),
             "SELECT 1 FROM pg_extension WHERE extname = 'vector'", (),
         )  # fmt: skip
         for role in (roles.owner, roles.writer, roles.reader):

@@ -43,6 +43,8 @@ _STATEMENTS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], 
     ((errors.UndefinedTable, errors.UndefinedColumn), "a table of mindex is missing in {place}: {reason}",
      "restore a backup, or choose another schema with ?schema=NAME"),
 )  # fmt: skip
+# What the server says of an extension that is not installed on it.
+NOT_INSTALLED = (errors.FeatureNotSupported, errors.UndefinedFile)
 _BUSY = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
 # What the server says of a record whose id exists.
 _TAKEN = re.compile(r"^Key \((?:owner, )?id\)=\((?:.*, )?(\w+)\) already exists")
@@ -77,6 +79,11 @@ def store_error(error: psycopg.Error, place: str) -> StoreError | UsageError:
             f"the connection to {place} was lost; nothing of the unfinished change was stored", "try again"
         )
     return StoreError(f"{place}: {_reason(error)}", "run `mindex doctor`")
+
+
+def no_pgvector(place: str) -> StoreError:
+    """The error of a server on which pgvector is not installed."""
+    return StoreError(f"the server of {place} has no pgvector", "install pgvector 0.8 or newer on the server")
 
 
 def connection_error(error: psycopg.Error, place: str) -> StoreError | ConfigError:

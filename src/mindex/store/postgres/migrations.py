@@ -7,6 +7,7 @@ from psycopg import errors, sql
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.errors import NotFoundError, SchemaError, StoreError
 from mindex.store.postgres.connection import Database, Transaction
+from mindex.store.postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex.store.postgres.row_security import apply_rights
 
 Migration = Callable[[Transaction], None]
@@ -159,10 +160,8 @@ def _ensure_vector(database: Database, transaction: Transaction) -> tuple[str, s
                 # Where another schema's migration does the same, the later one fails and is run again.
                 transaction.execute("SET LOCAL search_path TO public")
                 transaction.execute(_CREATE_EXTENSION)
-        except (errors.FeatureNotSupported, errors.UndefinedFile):
-            raise StoreError(
-                f"the server of {database.place} has no pgvector", "install pgvector 0.8 or newer on the server"
-            ) from None
+        except NOT_INSTALLED:
+            raise no_pgvector(database.place) from None
         except errors.InsufficientPrivilege:
             raise StoreError(
                 f"this role may not create the extension pgvector in {database.place}",
