@@ -20,9 +20,10 @@ _EMBEDDED = """
 SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
 WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
 """
-_VECTORS = """
+# CROSS JOIN: SQLite keeps this order. By itself it would read all vectors of the model, 70 MB for ten ids of 100,000.
+VECTORS_OF_RECORDS = """
 SELECT r.id, v.model, v.record, v.fluency, v.data, v.checksum
-FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+FROM models m CROSS JOIN records r CROSS JOIN vectors v ON v.model = m.key AND v.record = r.key
 WHERE m.fingerprint = ? AND r.id IN {marks}
 """
 _PENDING = """
@@ -71,7 +72,7 @@ class SqliteVectorStore:
         import numpy as np  # a keyword search does without
 
         with self._database.read() as connection:
-            rows = read_among(connection, _VECTORS, ids, model.fingerprint)
+            rows = read_among(connection, VECTORS_OF_RECORDS, ids, model.fingerprint)
             found = {
                 id_: RecordVectors(id_, np.frombuffer(row[3], np.float32).reshape(-1, model.dimensions), row[2])
                 for id_, *row, stored in rows
