@@ -6,6 +6,7 @@ import multiprocessing
 import random
 import sqlite3
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -30,6 +31,7 @@ from mindex.model import (
 )
 from mindex.store.results import KeywordQuery
 from mindex.store.sqlite import posting_build
+from mindex.store.sqlite.posting_lists import make_segment
 from mindex.store.sqlite.postings import PostingLimits
 from mindex.store.sqlite.store import SqliteStore
 from tests.contract.records import EVERYONE, update
@@ -352,3 +354,31 @@ def test_doctor_compares_posting_lists_with_fts5_and_optimize_mends_them(store: 
     store.maintenance.optimize()
     assert all(check.ok for check in store.maintenance.check())
     assert_answers_agree(store, path, draw)
+
+
+class _Columns(list[str]):
+    """The tokens of a record; a weak reference can point to it, but not to a list."""
+
+
+def test_a_segment_is_made_without_holding_the_texts_of_its_records() -> None:
+    held: list[int] = []
+    alive: list[weakref.ref[_Columns]] = []
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        for key in range(50):
+            columns = _Columns(["", f"word{key} again", "", "", ""])
+            alive.append(weakref.ref(columns))
+            held.append(sum(one() is not None for one in alive))
+            yield key, columns
+            del columns
+
+    assert len(list(make_segment(range(50), rows()).lists)) == 51
+    assert max(held) <= 2
+
+
+def test_a_segment_has_the_rows_of_records_that_are_gone_and_counts_long_texts_from_0_again() -> None:
+    segment = make_segment([9, 7], [(9, ["", "a " * 8200])])
+    assert segment.keys.tolist() == [7, 9] and segment.lengths.tolist() == [0, 8200]
+    ((term, occurrences),) = segment.lists
+    places = np.sort(np.arange(8200) % 8192) | 1 << 13 | 1 << 16
+    assert term == "a" and np.frombuffer(occurrences, np.uint32).tolist() == places.tolist()

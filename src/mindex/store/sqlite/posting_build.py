@@ -118,18 +118,14 @@ def _next_of_changes(
 
 
 def _segment(connection: sqlite3.Connection, keys: Sequence[int], stop: Stop) -> Segment:
-    found: set[int] = set()
-
     def rows() -> Iterator[Row]:
         for batch in batches(keys):
             if stop():
                 raise _Stopped
             for key, *columns in read_among(connection, TOKENS, batch):
-                found.add(key)
                 yield key, columns
 
-    read = list(rows())
-    return make_segment(read, (key for key in keys if key not in found))
+    return make_segment(keys, rows())
 
 
 def _write(connection: sqlite3.Connection, plan: _Plan, segment: Segment) -> None:

@@ -54,30 +54,30 @@ class Frequencies:
     saturated: tuple[float, NDArray[np.float32]] | None = None
 
 
-def make_segment(rows: Iterable[Row], gone: Iterable[int] = ()) -> Segment:
-    """A segment of records, and of the keys of those that have gone."""
-    columns: dict[int, Sequence[str] | None] = dict.fromkeys(gone)
-    columns.update(rows)
-    keys = sorted(columns)
-    assert len(keys) <= MOST_ROWS
+def make_segment(keys: Iterable[int], rows: Iterable[Row]) -> Segment:
+    """A segment of the records with these keys. Those that are not among the rows have gone.
+
+    The rows are read one by one, in any order: their texts together are several times as large as the segment.
+    """
+    row_of = {key: row for row, key in enumerate(sorted(keys))}
+    assert len(row_of) <= MOST_ROWS
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    terms, places, lengths = array("I"), [], []
-    for row, key in enumerate(keys):
-        length = 0
-        for column, text in enumerate(columns[key] or ()):
-            before = len(terms)
+    terms, places = array("I"), array("I")
+    lengths = np.zeros(len(row_of), np.uint32)
+    for key, columns in rows:
+        row, before = row_of[key], len(terms)
+        for column, text in enumerate(columns):
+            first = len(terms)
             terms.extend(map(numbers.__getitem__, text.split()))
-            size = len(terms) - before
-            if size:
-                start = row << _ROW_SHIFT | column << _PLACE_BITS
-                places.append(start | (np.arange(size, dtype=np.uint32) & _PLACE_MASK))
-                length += size
-        lengths.append(length)
-    found = np.array(terms, np.uint64) << np.uint64(32)
-    if places:
-        found |= np.concatenate(places)
+            start = row << _ROW_SHIFT | column << _PLACE_BITS
+            for place in range(0, len(terms) - first, _PLACE_MASK + 1):  # a longer text is counted from 0 again
+                places.extend(range(start, start + min(_PLACE_MASK + 1, len(terms) - first - place)))
+        lengths[row] = len(terms) - before
+    found = np.frombuffer(terms, np.uint32).astype(np.uint64)
+    found <<= np.uint64(32)
+    found |= np.frombuffer(places, np.uint32)
     found.sort()
-    return Segment(np.array(keys, np.int64), np.array(lengths, np.uint32), _lists(found, list(numbers)))
+    return Segment(np.fromiter(row_of, np.int64), lengths, _lists(found, list(numbers)))
 
 
 def _lists(found: NDArray[np.uint64], terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:

@@ -62,8 +62,8 @@ class SqliteVectorStore:
         return self._engine.vectors.put(model, vectors, embedder_spec)
 
     def pack(self) -> None:
+        self._engine.postings.build()  # first: what is packed stays in memory, beside all that this needs meanwhile
         self._engine.vectors.pack()
-        self._engine.postings.build()
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         return {one.record: cast("VectorArray", one.vectors) for one in self.with_fluency(model, ids)}
