@@ -61,7 +61,7 @@ def _log_in(site: Site) -> Callable[[Request], Any]:
         try:
             await site.authenticator.principal(f"Bearer {token}")
         except StoreError:
-            return _shown(target, error_before_login())
+            return _login_page(target, error_before_login())
         except MindexError as error:
             return _login_page(target, error)
         return _log_in_and_go(site, token, target)
