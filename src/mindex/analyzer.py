@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
+from unicodedata import normalize
 
 import Stemmer
 
 from mindex.model import DESCRIPTIVE_FIELDS, Record
 from mindex.values import dataclass
+from mindex.word_cache import WordCache
 
 # Raise it whenever the tokens of any text change: stores rebuild their keyword index then.
 ANALYZER_VERSION = 2
@@ -37,7 +39,7 @@ _RUNS = (
     rf"|(?P<word>{_LETTER}+(?:[-_./\\:@#+'’]{{1,3}}{_LETTER}+)*(?:\+\+|#)?)"
 )
 # The same for plain ASCII: twice as fast to match, and compiled at once where the other takes as long as a search.
-_ASCII_RUNS = re.compile(r"(?P<word>[^\W_]+(?:[-_./\\:@#+']{1,3}[^\W_]+)*(?:\+\+|#)?)")
+_ASCII_RUNS = re.compile(r"(?P<word>[A-Za-z0-9]++(?:[-_./\\:@#+']{1,3}[A-Za-z0-9]++)*(?:\+\+|#)?)")
 _APOSTROPHE = re.compile(r"['’]")
 _SEPARATOR = re.compile(r"[^\w" + _MARKS + r"]+|_+")
 _SEGMENT = re.compile(r"[/\\:@#]+")
@@ -101,8 +103,8 @@ def fold(text: str) -> str:
     folded = text.casefold()
     if folded.isascii():
         return folded
-    decomposed = unicodedata.normalize("NFD", folded)
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
+    decomposed = normalize("NFD", folded)
+    return normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -125,14 +127,16 @@ def _starts_part(name: str, i: int) -> bool:
     return here.isupper() and (before.islower() or (before.isupper() and name[i + 1 : i + 2].islower()))
 
 
-@lru_cache(maxsize=65536)
-def _word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _analyze_word(raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the stems and the whole forms of one run of letters, digits and joiners."""
     tokens = _word_tokens(raw)
     if len(tokens) == 1 and not tokens[0].whole:  # no identifier: most words
         return (tokens[0].token,), ()
     words = tuple([one.token for one in tokens if not one.whole])
     return words, tuple(dict.fromkeys([one.token for one in tokens if one.whole]))
+
+
+_word = WordCache(_analyze_word).__getitem__
 
 
 @lru_cache(maxsize=8192)
@@ -212,7 +216,7 @@ def is_lone(token: str) -> bool:
 
 def is_segmented(text: str) -> bool:
     """Return whether a text has no character of a script without spaces."""
-    return text.isascii() or not any(map(is_unsegmented, set(unicodedata.normalize("NFKC", text))))
+    return text.isascii() or not any(map(is_unsegmented, set(normalize("NFKC", text))))
 
 
 def is_unsegmented(character: str) -> bool:
@@ -230,7 +234,7 @@ def _runs(text: str) -> Iterator[re.Match[str]]:
     """Return the runs of letters, digits and joiners in a text, and those of scripts without spaces."""
     if text.isascii():
         return _ASCII_RUNS.finditer(text)
-    return _wide_runs().finditer(unicodedata.normalize("NFKC", text))
+    return _wide_runs().finditer(normalize("NFKC", text))
 
 
 def analyze(text: str) -> Analysis:
@@ -239,20 +243,29 @@ def analyze(text: str) -> Analysis:
         return _NO_TOKENS
     words: list[str] = []
     identifiers: list[str] = []
-    if text.isascii():  # without a match object for each word: most of the time of an indexed text goes into this
-        for run in _ASCII_RUNS.findall(text):
-            stems, wholes = _word(run)
-            words += stems
+    # No token reaches over a blank, and most of what stands between two blanks was met before.
+    for stems, wholes in map(_between_blanks, (text if text.isascii() else normalize("NFKC", text)).split()):
+        words += stems
+        if wholes:
             identifiers += wholes
-        return Analysis(tuple(words), tuple(identifiers))
-    for match in _runs(text):
-        if match.lastgroup == "cjk":
-            words.extend(_pairs(match[0]))
-        else:
-            stems, wholes = _word(match[0])
-            words.extend(stems)
-            identifiers.extend(wholes)
     return Analysis(tuple(words), tuple(identifiers))
+
+
+def _analyze_between_blanks(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the stems and the whole forms of a text without blanks, which is normalised."""
+    if text.isascii():
+        found = [_word(run) for run in _ASCII_RUNS.findall(text)]
+    else:
+        runs = _wide_runs().finditer(text)
+        found = [(_pairs(run[0]), ()) if run.lastgroup == "cjk" else _word(run[0]) for run in runs]
+    if len(found) == 1:
+        return found[0]
+    return tuple([stem for stems, _ in found for stem in stems]), tuple(
+        [whole for _, wholes in found for whole in wholes]
+    )
+
+
+_between_blanks = WordCache(_analyze_between_blanks).__getitem__
 
 
 def locate(text: str) -> Iterator[Token]:
@@ -263,7 +276,7 @@ def locate(text: str) -> Iterator[Token]:
     starts: list[int] = []
     ends: list[int] = []
     for start, cluster in _clusters(text):
-        composed = unicodedata.normalize("NFKC", cluster)
+        composed = normalize("NFKC", cluster)
         normalised.append(composed)
         starts += [start] * len(composed)
         ends += [start + len(cluster)] * len(composed)

@@ -93,6 +93,7 @@ COMMAND_RULES: tuple[Rule, ...] = (
         "social-security-number",
         r"\d(?<![\w.-]\d)(?<!9)\d\d(?<!000)(?<!666)-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)",
         hints=("-",),
+        unbroken=11,
     ),
     any_case(
         "social-security-number",

@@ -10,13 +10,13 @@ Check = Callable[[re.Match[str]], bool]
 
 # A pattern with a check matches so many characters of a value; the rest of a secret is found when it is confirmed.
 LIMIT = 128
-# An unbroken token has at least so many characters.
+# A token has at least so many characters.
 UNBROKEN = 15
 
 
 @cache
-def _compiled(source: str, flags: int) -> re.Pattern[str]:
-    return re.compile(source, flags)
+def _compiled(source: str, any_case: bool) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE if any_case else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Rule:
     `source` follows `head`, which is asked first and once for all rules that have it: most words that begin like
     `access` go on otherwise than `access key`. The group `v` is the secret, or the whole match where there is no such
     group; `check` decides in the end.
-    Rules in `any_case` have their `starts` in lower case. `wraps`: the secret may go on in the next line. `unbroken`:
-    what the pattern matches has no blank, and at least `UNBROKEN` characters.
+    Rules in `any_case` have their `starts` in lower case. `wraps`: the secret may go on in the next line. `unbroken`,
+    unless it is 0: what the pattern matches has no blank, and at least so many characters.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Rule:
     any_case: bool = False
     hints: tuple[str, ...] = ()
     wraps: bool = False
-    unbroken: bool = False
+    unbroken: int = 0
     head: str = ""
 
     @property
@@ -46,12 +46,12 @@ class Rule:
         return self.compiled(self.head + self.source)
 
     def compiled(self, source: str) -> re.Pattern[str]:
-        return _compiled(source, re.IGNORECASE if self.any_case else 0)
+        return _compiled(source, self.any_case)
 
 
 def token(kind: str, source: str, *starts: str, check: Check | None = None, hints: tuple[str, ...] = ()) -> Rule:
     """A rule for one long token: where a prefix names it, it may be wrapped."""
-    return Rule(kind, source, starts, check, hints=hints, wraps=bool(starts), unbroken=True)
+    return Rule(kind, source, starts, check, hints=hints, wraps=bool(starts), unbroken=UNBROKEN)
 
 
 def any_case(

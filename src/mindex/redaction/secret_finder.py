@@ -1,18 +1,21 @@
 """Find the secrets in a text by the table of patterns and by the words around random tokens, and replace them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
 from mindex.redaction.rule import LIMIT, UNBROKEN, Rule
+from mindex.word_cache import WordCache
 
 # What still belongs to a secret that was longer than its pattern looks.
 _REST = re.compile(r"[^\s\"'`<>|&,;)\]}]*+")
 _RANDOM = len(RULES)  # ranks after every rule
+# Rules that start with the same words share the search for them, and for what has to follow them: the first of each.
+_BEGINNINGS = [(rule.starts, rule.head) for rule in RULES]
+_SHARED = tuple(map(_BEGINNINGS.index, _BEGINNINGS))
 
 
 class SecretSpan(NamedTuple):
@@ -31,7 +34,7 @@ def find_secret_spans(text: str) -> list[SecretSpan]:
     text = fold_look_alikes(text)
     runs = text.split()
     hits = _rule_hits(text, runs)
-    if _may_have_token(runs):
+    if max(map(len, runs), default=0) >= UNBROKEN:
         hits += ((start, end, _RANDOM, kind) for start, end, kind in find_random_tokens(text, _kind_inside))
     return _merge_overlaps(sorted(hits)) if hits else []
 
@@ -42,20 +45,19 @@ def _kind_inside(text: str) -> str:
     return hits[0][3] if hits else ""
 
 
-def _rule_hits(text: str, runs: Sequence[str]) -> list[_Hit]:
+def _rule_hits(text: str, runs: Iterable[str]) -> list[_Hit]:
     lowered = _lower(text)
-    # Rules that start with the same words share the search for them, and for what has to follow them.
-    places: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    places: dict[int, list[int]] = {}
     hits: list[_Hit] = []
     for rank in sorted(_possible_rules(lowered, runs)):
         rule = RULES[rank]
-        here = places.get((rule.starts, rule.head))
+        here = places.get(_SHARED[rank]) if rule.starts else _NOWHERE
         if here is None:
             here = _occurrences(lowered if rule.any_case else text, rule.starts)
             if here and rule.head:
                 begins = rule.compiled(rule.head).match
                 here = [place for place in here if begins(text, place)]
-            places[rule.starts, rule.head] = here
+            places[_SHARED[rank]] = here
         if rule.hints and (found := _found_by_hint(rule, text)):
             here = sorted({*here, *found})
         if here:
@@ -64,14 +66,10 @@ def _rule_hits(text: str, runs: Sequence[str]) -> list[_Hit]:
 
 
 def _found_by_hint(rule: Rule, text: str) -> list[int]:
-    if not any(map(text.__contains__, rule.hints)):
-        return []
-    return [match.start() for match in rule.pattern.finditer(text)]
-
-
-def _may_have_token(runs: Iterable[str]) -> bool:
-    """Return whether any of the runs without blanks is as long as a token."""
-    return max(map(len, runs), default=0) >= UNBROKEN
+    for hint in rule.hints:
+        if hint in text:
+            return [match.start() for match in rule.pattern.finditer(text)]
+    return []
 
 
 def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
@@ -87,31 +85,35 @@ def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
 
 
 _ALL = _by_word(range(len(RULES)))
-_WITHOUT_TOKENS = _by_word(rank for rank, rule in enumerate(RULES) if not rule.unbroken)
-_UNCASED = tuple((word, ranks) for word, ranks in _WITHOUT_TOKENS if not word.islower())
+_SHORT = _by_word(rank for rank, rule in enumerate(RULES) if rule.unbroken < UNBROKEN)
+_SHORT_UNCASED = tuple((word, ranks) for word, ranks in _SHORT if not word.islower())
 _NONE: frozenset[int] = frozenset()
+_NOWHERE: list[int] = []
 _MAY_WRAP = ("\n", "\\", "<br")  # the ends of lines within a token begin with one of these
 
 
-def _possible_rules(lowered: str, runs: Sequence[str]) -> frozenset[int]:
+def _possible_rules(lowered: str, runs: Iterable[str]) -> frozenset[int]:
     """Return the rules whose starts or hints may be in a text: of 240 a paragraph has 15, a sentence one."""
     if any(map(lowered.__contains__, _MAY_WRAP)):
         return _ranks(_ALL, lowered)
-    if not _may_have_token(runs):
-        return _NONE.union(*map(_rules_of_run, runs))
-    long_runs = _lower(" ".join([run for run in runs if len(run) >= UNBROKEN]))
-    return _ranks(_ALL, long_runs).union(*[_rules_of_run(run) for run in runs if len(run) < UNBROKEN])
+    return _NONE.union(*filter(None, map(_rules_of_run, runs)))
 
 
 def _ranks(words: Iterable[tuple[str, set[int]]], lowered: str) -> frozenset[int]:
     return _NONE.union(*[ranks for word, ranks in words if word in lowered])
 
 
-@lru_cache(maxsize=32768)  # most words of a sentence were met before: this takes a quarter of reading all of it
-def _rules_of_run(run: str) -> frozenset[int]:
-    """The rules of which a run without blanks has a start or a hint. A run as long as a token does not come here."""
+def _find_rules_of_run(run: str) -> frozenset[int]:
+    """The rules of which a run without blanks has a start or a hint, but those that match only longer runs."""
     lowered = _lower(run)
-    return _ranks(_WITHOUT_TOKENS if lowered.islower() else _UNCASED, lowered)
+    if len(run) >= UNBROKEN:
+        return _ranks(_ALL, lowered)
+    ranks = _ranks(_SHORT if lowered.islower() else _SHORT_UNCASED, lowered)
+    return frozenset(rank for rank in ranks if RULES[rank].unbroken <= len(run)) if ranks else ranks
+
+
+# Most words of a sentence were met before: this takes a quarter of reading all of it.
+_rules_of_run = WordCache(_find_rules_of_run).__getitem__
 
 
 def _lower(text: str) -> str:
