@@ -1,12 +1,12 @@
 """What is known about the candidates of one search: their fused scores, relevances, and the order between kinds."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import inf
 
 from mindex.search.fuse import Candidates, Fused, in_one_order
 from mindex.search.relevance import Evidence, answer_odds, relevance, relevance_by_words
 from mindex.store.rules.kind_groups import KindGroup, kind_group
+from mindex.values import replace
 
 # A record that fulfils operators, quotes and fields is what the query asks for.
 _STRICTLY_FOUND = 0.99
@@ -24,29 +24,34 @@ class CandidateScores:
         self._odds: dict[str, float] = {}
         self._compares_kinds = compares_kinds
         self.totals: dict[str, float] = {}
-        self.judge(candidates)
+        self._judge(candidates, self.shares, 1.0)
         self.settle()
 
     @property
     def turns(self) -> set[str]:
         return {id_ for id_, group in self.groups.items() if group == "turn"}
 
-    def judge(self, candidates: Candidates, certainty: float = 1.0) -> None:
+    def judge(self, candidates: Candidates, certainty: float) -> None:
         """Take over what is known about the candidates, if it says more for them than what was known before."""
+        self._judge(candidates, _matched_shares(candidates), certainty)
+
+    def _judge(self, candidates: Candidates, shares: dict[str, float], certainty: float) -> None:
         # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
         furthest: dict[KindGroup, float] = {}
         for hit in candidates.vector:
             group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
             furthest[group] = min(cosine, furthest.get(group, cosine))
-        shares = _matched_shares(candidates)
         fluency = candidates.model_fluency
         # A hit that was found both ways is listed as the vector search knows it.
         hits = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
-        self.groups |= {id_: kind_group(hit.kind) for id_, hit in hits.items()}
+        groups = {kind: kind_group(kind) for kind in {hit.kind for hit in hits.values()}}
+        self.groups |= {id_: groups[hit.kind] for id_, hit in hits.items()}
         if not candidates.cosines and not self._compares_kinds:  # the words alone decide, and no order between kinds
+            before = self.relevances
             for id_ in hits:
                 known = _STRICTLY_FOUND if candidates.strict else relevance_by_words(shares.get(id_, 0.0))
-                self.relevances[id_] = max(self.relevances.get(id_, 0.0), certainty * known)
+                known *= certainty
+                before[id_] = known if known > before.get(id_, 0.0) else before.get(id_, 0.0)
             return
         for hit in hits.values():
             group = self.groups[hit.id]
@@ -80,7 +85,8 @@ class CandidateScores:
 
     def ordered(self, ids: Iterable[str]) -> list[str]:
         """The candidates, best first."""
-        return sorted(ids, key=lambda id_: (-self.totals[id_], -self.relevances[id_], id_))
+        totals, relevances = self.totals, self.relevances
+        return [id_ for _, _, id_ in sorted([(-totals[id_], -relevances[id_], id_) for id_ in ids])]
 
     def most_relevant(self) -> str:
         return max(self.relevances, key=lambda id_: self.relevances[id_], default="")

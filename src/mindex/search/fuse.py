@@ -5,7 +5,7 @@ the vector candidates.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from math import exp, log, sqrt
 
 from mindex.errors import UsageError
@@ -13,7 +13,7 @@ from mindex.search.importance_recency import frequency, importance, recency
 from mindex.search.relevance import is_look_up, score_of
 from mindex.store.base import RankingSignals, ScoredRecord
 from mindex.store.rules.kind_groups import KindGroup, kind_group
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,10 +313,13 @@ def stretched(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def _stretched_share(hits: Sequence[ScoredRecord], share: float) -> dict[str, float]:
-    return {id_: share * score for id_, score in stretched({hit.id: hit.score for hit in hits}).items()}
+    scores = stretched({hit.id: hit.score for hit in hits})
+    return scores if share == 1 else {id_: share * score for id_, score in scores.items()}
 
 
 def _merged(keyword: Mapping[str, float], vector: Mapping[str, float]) -> Fused:
+    if not vector:
+        return {id_: Contribution(score) for id_, score in keyword.items()}
     return {
         id_: Contribution(keyword.get(id_, 0.0), vector.get(id_, 0.0)) for id_ in dict.fromkeys((*keyword, *vector))
     }

@@ -75,7 +75,7 @@ def keyword_candidates(
     matched = shares(parsed.tokens, held, found.statistics)
     surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
     # Those below the ones that were looked at hold no more than the least of these.
-    surprise |= dict.fromkeys((hit.id for hit in found.hits if hit.id not in surprise), min(surprise.values()))
+    surprise |= dict.fromkeys([hit.id for hit in found.hits if hit.id not in surprise], min(surprise.values()))
     if not refines:
         return KeywordCandidates(found.hits, matched, space, surprise)
     least = min(matched.values(), default=1.0)

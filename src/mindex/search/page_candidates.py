@@ -5,7 +5,6 @@ candidates that could be on the page in the end.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from mindex.model import Query, Record
 from mindex.search.boost import Boosts
@@ -15,7 +14,7 @@ from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.turn_neighbours import lifting_turns
 from mindex.search.weak_hits import MOST_WEAK
 from mindex.store.base import RankingContext, Store
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 # Boosts move a hit by some places: so many records more than the page needs are read with the ranking signals.
 _SPARE = 10

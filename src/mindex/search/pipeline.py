@@ -6,7 +6,7 @@ Each stage is a small module. A stage that cannot run leaves the one before it s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ from mindex.search.substring_tier import nothing_relevant_note, substring_answer
 from mindex.search.turn_neighbours import lift_neighbours
 from mindex.search.weak_hits import MOST_WEAK, NO_CONFIDENT_MATCH, weak_floor
 from mindex.store.base import RankingContext, RankingSignals, Store
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.expand import QueryExpander
@@ -108,7 +108,8 @@ class SearchPipeline:
         if context.adjacent_turns:
             lift_neighbours(context.adjacent_turns, scores.fused, scores.relevances, self._ranking.neighbours)
             scores.settle()
-        kept = scores.ordered(id_ for id_ in scores.fused if scores.relevances[id_] >= low_floor)
+        relevances = scores.relevances
+        kept = scores.ordered([id_ for id_ in scores.fused if relevances[id_] >= low_floor])
         if not any(scores.relevances[id_] >= floor for id_ in kept):
             literal = substring_answer(self._store, query, retrieved.parsed.text, notes, self._ranking.candidates)
             if literal is not None:
@@ -324,8 +325,8 @@ def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, 
     _check_weights(query, fusion)
     # For all that follows, the loose words of a strict query among it: what NOT names is out of scope.
     filters = replace(query.filters, without=parse(query.text).excluded)
-    checked = replace(query, limit=min(query.limit, MAX_LIMIT), text=query.text[:MAX_QUERY], fusion=fusion)
-    return replace(checked, filters=filters), tuple(notes)
+    limit, text = min(query.limit, MAX_LIMIT), query.text[:MAX_QUERY]
+    return replace(query, limit=limit, text=text, fusion=fusion, filters=filters), tuple(notes)
 
 
 def _check_weights(query: Query, fusion: str) -> None:

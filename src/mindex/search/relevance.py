@@ -149,7 +149,7 @@ def relevance(evidence: Evidence) -> float:
 
 def relevance_by_words(share: float) -> float:
     """The relevance of a hit that holds so much of the query, where its words alone tell."""
-    return _logistic(_SHARE_CONSTANT + _PER_SHARE * share) if share else 0.0
+    return 1 / (1 + exp(-(_SHARE_CONSTANT + _PER_SHARE * share))) if share else 0.0
 
 
 def read_again(relevance: float, answers: float) -> float:

@@ -6,7 +6,7 @@ When one of the two cannot be retrieved, the other remains, and a note says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from mindex.store.base import NearestRecords, ScoredRecord, Store
 from mindex.store.rules.bm25 import matches
 from mindex.store.rules.filters import admits
 from mindex.store.rules.kind_groups import first_of_each_group
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 if TYPE_CHECKING:
     from mindex.search.expand import Variants

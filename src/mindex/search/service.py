@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
@@ -31,7 +30,7 @@ from mindex.search.retrieval import LOOSELY_FOUND
 from mindex.search.weak_hits import NO_CONFIDENT_MATCH
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.expand import QueryExpander

@@ -16,10 +16,11 @@ def kind_group(kind: str) -> KindGroup:
 
 def first_of_each_group(hits: Iterable[ScoredRecord], count: int) -> list[ScoredRecord]:
     """The first `count` hits of each group, in their order."""
+    groups: dict[str, KindGroup] = {}
     taken: dict[KindGroup, int] = {"file": 0, "turn": 0, "entry": 0}
     found = []
     for hit in hits:
-        group = kind_group(hit.kind)
+        group = groups.get(hit.kind) or groups.setdefault(hit.kind, kind_group(hit.kind))
         if taken[group] < count:
             taken[group] += 1
             found.append(hit)

@@ -55,9 +55,10 @@ SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHE
 _EVERYTHING = Scope()
 # In a large scope so many rows more, as a share, are ranked before the scope is applied.
 _AHEAD = 0.25
-_ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.{column}" for column in COLUMNS) + " || ' '"
+# From the table in which FTS5 keeps the columns: through FTS5 itself, each row would be a query of its own.
+_ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.c{place}" for place in range(len(COLUMNS))) + " || ' '"
 _INDEXED_TOKENS = f"""
-SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts f ON f.rowid = r.key WHERE r.id IN {{marks}}
+SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts_content f ON f.id = r.key WHERE r.id IN {{marks}}
 """
 _TERMS = """
 SELECT term, doc FROM records_vocabulary
@@ -163,7 +164,8 @@ def _ranked_by_fts5(
     else:
         rows = _rows_in_scope(connection, expression, scope.condition, limit, few=scope.size is not None)
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
-    return tuple(ScoredRecord(id_, max(score or 0.0, bm25.LEAST_SCORE), kind) for id_, score, kind in rows)
+    least = bm25.LEAST_SCORE
+    return tuple([ScoredRecord(id_, score if score and score > least else least, kind) for id_, score, kind in rows])
 
 
 def _rows_in_scope(

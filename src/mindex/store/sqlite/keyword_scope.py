@@ -1,12 +1,11 @@
 """The records that a keyword search may see, and how many they are where that is cheap to say."""
 
 import sqlite3
-from dataclasses import replace
 
 from mindex.model import Filters
 from mindex.store.sqlite.filter_sql import Condition, condition, sees_everything
 from mindex.store.sqlite.queries import marks, read_value
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 # A scope of at most so many records is counted for itself: how rare a word is among them, not among all. Each word is
 # looked up twice for that, so it has to be small.
