@@ -31,6 +31,7 @@ MODEL_ROWS = ("rerank", "rerank-again", "down", "cold-down", "reembed-rate", "me
 SERVER_ROWS = ("http-clients",)
 BENCH = Path(__file__).parent.parent / "bench" / "speed.py"
 ENGINES = BENCH.with_name("engines.py")
+STEPS = BENCH.with_name("entry_steps.py")
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,15 @@ def measured(work: Path, names: Sequence[str]) -> dict[str, Any]:
     rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
     assert set(rows) == set(names)
     return rows
+
+
+@pytest.mark.slow
+def test_the_steps_of_adding_many_are_listed_beside_the_bare_insert(work: Path) -> None:
+    done = bench(work, script=STEPS)
+
+    assert done.returncode == 0, done.stderr
+    names = [line[:52].strip() for line in done.stdout.splitlines() if "µs" in line]
+    assert {"secrets", "tokens", "history: SQL"} < {*names} and names[-1] == "a bare insert"
 
 
 @pytest.mark.slow
