@@ -55,9 +55,9 @@ def test_a_browser_at_a_path_where_nothing_is_gets_a_page_and_a_program_gets_jso
     assert "there is no page /nothing" in answer.text
     assert 'href="/timeline"' in answer.text
     assert "script-src 'self';" in answer.headers["content-security-policy"]
-    assert browser.get("/nothing", headers={"accept": "*/*"}).json()["error"] == "not_found"
-    assert browser.http.post("/nothing").json()["error"] == "not_found"
-    assert Browser(shared.url).get("/login/nothing").json()["error"] == "not_found"
+    assert browser.get("/nothing", headers={"accept": "*/*"}).json()["error"]["kind"] == "not_found"
+    assert browser.http.post("/nothing").json()["error"]["kind"] == "not_found"
+    assert Browser(shared.url).get("/login/nothing").json()["error"]["kind"] == "not_found"
 
 
 # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────────
