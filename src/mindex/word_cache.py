@@ -19,7 +19,7 @@ class WordCache(dict[str, _T]):
     may use it.
     """
 
-    def __init__(self, function: Callable[[str], _T], most: int = 32768) -> None:
+    def __init__(self, function: Callable[[str], _T], most: int = 65536) -> None:
         super().__init__()
         self._function = function
         self._half = most // 2
