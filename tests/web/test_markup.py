@@ -25,6 +25,13 @@ def test_a_difference_names_words() -> None:
     assert text_difference("at 14:00 <now>", "at 16:00 <now>") == ("at <del>14</del><ins>16</ins>:00 &lt;now&gt;")
 
 
+def test_texts_that_repeat_one_word_thousands_of_times_are_not_compared_word_by_word() -> None:
+    before, after = "." * 9_000, "." * 8_990 + ","
+    assert text_difference(before, after) == f"<del>{before}</del>\n<ins>{after}</ins>"
+    prose = "the harbour master writes the log of the day and signs it " * 80
+    assert text_difference(prose, prose.replace("signs", "seals", 1)).count("<ins>seals</ins>") == 1
+
+
 @pytest.mark.parametrize(
     "target",
     [
