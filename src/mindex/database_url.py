@@ -21,6 +21,8 @@ def refuse_password(url: str) -> None:
         password = parts.password
     except ValueError as error:
         raise ConfigError("the URL of the database is malformed", "write postgresql://USER@HOST/DATABASE") from error
+    if url.startswith("azure://") and (parts.query or parts.fragment):
+        raise ConfigError("the URL of an index has no parameters, and this one may be the key", hint)
     # An `@` behind the host is the end of a password with a `/`, `?` or `#` in it.
     if password or any(name.endswith(_SECRET_PARAMETERS) for name in names) or "@" in url.partition("@")[2]:
         raise ConfigError("the URL of the database has a password in it", hint)

@@ -110,8 +110,17 @@ def test_an_address_that_cannot_be_used_says_what_to_write(
         parse_address(url)
 
 
-def test_a_key_in_the_url_is_refused_and_not_repeated() -> None:
-    ran = run_here("--db", "azure://admin:the-secret-key@contoso/docs", "status")
+@pytest.mark.parametrize("command", ["status", "search", "paths"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "azure://admin:the-secret-key@contoso/docs",
+        "azure://contoso/docs?api-key=the-secret-key",
+        "azure:///docs#the-secret-key",
+    ],
+)
+def test_a_key_in_the_url_is_refused_and_not_repeated(url: str, command: str) -> None:
+    ran = run_here("--db", url, command, *(["x"] if command == "search" else []))
     assert "put the key into AZURE_SEARCH_API_KEY" in ran.err and "the-secret-key" not in ran.out + ran.err
 
 
