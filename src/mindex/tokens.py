@@ -76,8 +76,8 @@ class Tokens:
         known = [one.name for one in self._store.files.collections()]
         for collection in collections:
             if collection not in known:
-                known_names = ", ".join(known) or "(there is none yet)"
-                raise UsageError(f"unknown collection '{collection}'", f"use one of {known_names}")
+                hint = f"use one of {', '.join(known)}" if known else "index it first, with `mindex index DIR`"
+                raise UsageError(f"unknown collection '{collection}'", hint)
         if expires is not None and not str(expires).strip():
             raise UsageError("--expires is empty", "write 12h, 90d or a date, or leave it out")
         expires_at = parse_expiry(expires)

@@ -30,6 +30,12 @@ def test_the_owners_token_is_shown_before_the_database_is_there(mindex: Mindex, 
     assert (tmp_path / "new" / "owner-token").read_text() == ran.out
 
 
+def test_a_token_for_a_folder_that_is_not_indexed_yet_says_to_index_it(mindex: Mindex) -> None:
+    mindex("add", "The memory has no collection.")
+    ran = mindex("token", "add", "anna", "--collections", "docs")
+    is_one_error(ran, "unknown collection 'docs'; index it first, with `mindex index DIR`", code=2)
+
+
 def test_a_time_that_is_none_is_answered_with_times_to_come(mindex: Mindex) -> None:
     ran = mindex("token", "add", "anna", "--expires", "soon")
     is_one_error(ran, "'soon' is not a time; write 12h, 90d, or a date such as 2027-01-01", code=2)
