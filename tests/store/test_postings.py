@@ -163,7 +163,10 @@ def test_one_search_of_a_process_does_without_them(path: Path) -> None:
     with closing(SqliteStore(path, posting_limits=limits)) as store:
         store.entries.add([memory(number, draw) for number in range(100)], by="me")
         store.vectors.pack()
+        store.retrieval.term_statistics(WORDS)  # as a hook reads them, before its search
         assert not uses_postings(store)
+        store.retrieval.term_statistics(WORDS)
+        assert store._engine.postings._loaded is None
         assert uses_postings(store)
 
 

@@ -64,12 +64,16 @@ class Postings:
     # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def reader(self, connection: sqlite3.Connection, generation: int) -> Iterator[LoadedPostings | None]:
+    def reader(
+        self, connection: sqlite3.Connection, generation: int, *, for_search: bool = True
+    ) -> Iterator[LoadedPostings | None]:
         """The lists as the connection's snapshot has them; None where FTS5 is to answer.
 
         `generation` is that of the database's connections before this one was taken: never that of a later file.
+        What is read beside a search, `for_search=False`, does not count as one: a hook reads frequencies twice for
+        its one search, and would load numpy for it.
         """
-        self._searches += 1
+        self._searches += for_search
         seq = read_value(connection, SEQ)  # an older file that is read-only has no other table of them
         self._due = self._is_due(connection, seq)
         if seq is None or not (self._searches > 1 or _last_key(connection) >= self._limits.alone):

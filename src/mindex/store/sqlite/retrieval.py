@@ -134,7 +134,7 @@ class SqliteRetrieval:
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         postings, generation = self._engine.postings, self._database.generation
-        with self._database.read() as connection, postings.reader(connection, generation) as lists:
+        with self._database.read() as connection, postings.reader(connection, generation, for_search=False) as lists:
             return KeywordSearch(connection, lists).statistics(tokens)
 
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
