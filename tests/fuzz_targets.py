@@ -277,7 +277,7 @@ def _api_targets(root: Path, portal: BlockingPortal, stack: ExitStack) -> Iterat
             raise Broken(f"{answer.status_code}: {answer.text[:300]}")
         if answer.status_code >= 400:
             said = answer.json()
-            if not (said.get("message") or said.get("missing")):
+            if not (said.get("error", {}).get("message") or said.get("missing")):
                 raise Broken(f"{answer.status_code} without a word: {answer.text[:300]}")
             _check_words(said.get("message", ""))
 

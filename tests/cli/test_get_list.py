@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mindex.present.fence import quoted
 from mindex.present.token_count import count_tokens
 from tests.cli.conftest import Mindex
 from tests.conftest import write
@@ -48,7 +49,7 @@ def test_records_are_printed_in_every_format(mindex: Mindex, shared: Path) -> No
     assert mindex("get", place, "--format", "json").json == mindex("get", place, "--json").json
     assert mindex("get", place, "--format", "files").out == "domains/caching/redis.md\n"
     markdown = mindex("get", place, "--format", "md").out
-    assert markdown.startswith("## ") and place in markdown and record["text"] in markdown
+    assert markdown.startswith("## ") and place in markdown and quoted(record["text"]) in markdown
     (row,) = csv.DictReader(io.StringIO(mindex("get", place, "--format", "csv").out))
     assert (row["path"], row["first_line"], row["text"]) == ("domains/caching/redis.md", "9", record["text"])
     assert "contradict each other" in mindex("--json", "get", place, "--format", "csv").json["error"]["message"]

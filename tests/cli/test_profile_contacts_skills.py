@@ -225,7 +225,7 @@ def test_a_value_nested_too_deep_is_one_error(mindex: Mindex) -> None:
         is_one_error(mindex("profile", "set", "a", "[" * depth + "]" * depth), "nested", code=2)
     is_one_error(mindex("profile", "set", "a", "x" * 300_000), "at most 10,000", code=2)
     long = json.dumps(["word " * 2_000] * 30)
-    is_one_error(mindex("profile", "set", "a", long), "262,144 are allowed", code=2)
+    is_one_error(mindex("profile", "set", "a", long), "at most 262,144", code=2)
     assert mindex("profile", "get", "--json").json == {"profile": {}}
 
 

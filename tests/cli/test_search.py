@@ -11,7 +11,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.fence import body
+from mindex.present.fence import body, quoted
 from mindex.present.token_count import count_tokens
 from tests.cli.conftest import Mindex, store_entry
 from tests.conftest import write
@@ -370,7 +370,7 @@ def test_every_format_holds_the_same_hits(mindex: Mindex, shared: Path) -> None:
     assert [row["id"] for row in rows] == [hit["id"] for hit in hits]
     assert [row["text"] for row in rows] == [hit["text"] for hit in hits]
     markdown = mindex("search", "Redis", "--format", "md").out
-    assert all(f"## {hit['title']}" in markdown and hit["text"] in markdown for hit in hits)
+    assert all(f"## {hit['title']}" in markdown and quoted(hit["text"]) in markdown for hit in hits)
     files = mindex("search", "Redis", "--format", "files").out.splitlines()
     assert files == list(dict.fromkeys(hit["path"] for hit in hits))
 
@@ -381,7 +381,7 @@ def test_a_csv_or_markdown_that_was_cut_has_a_note(mindex: Mindex, shared: Path)
     assert row["truncated"] == "true"
     assert "note: budget of 120 tokens: 1 of 5 shown, cut short\n" in ran.err
     ran = mindex("search", "Redis", "--format", "md", "--budget", 120)
-    assert " […truncated]\n\n> budget of 120 tokens: 1 of 5 shown, cut short\n" in ran.out
+    assert " […truncated]\n\nnote: budget of 120 tokens: 1 of 5 shown, cut short\n" in ran.out
 
 
 def test_json_and_another_format_contradict(mindex: Mindex, shared: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_wrong_value_in_the_environment_is_named(mindex: Mindex, monkeypatch: 
 def test_paths_prints_every_folder(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINDEX_DB")
     paths = mindex("paths", "--json").json
-    assert set(paths) == {"db", "config", "cache"}
+    assert set(paths) == {"db", "config", "data", "cache"}
     assert paths["db"].startswith(str(tmp_path))
     assert mindex("paths", "--db", "/x/y.db", "--json").json["db"] == "/x/y.db"
     assert str(paths["config"]) in mindex("paths").out

@@ -32,6 +32,8 @@ _GUIDANCE = Guidance(
     wait="search again when `mindex index` has ended; run it if it was interrupted",
     vectors="`mindex backfill` makes the vectors",
     include_expired="--include-expired",
+    settle="`mindex update {newer} --supersedes {older}`",
+    all_conflicts="`mindex list --conflicts`",
 )
 
 Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"

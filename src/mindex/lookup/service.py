@@ -124,7 +124,8 @@ class Lookup:
             found, refused = [], error
         if not found and not is_file:
             found = self._live([*self._numbered(name), *self._foreign(reference, name)], as_of)
-            found = found or self._live([one.id for things in self._things for one in things.named(name)], as_of)
+        if not found and address is None:  # `memory://ID` is an id and no name
+            found = self._live([one.id for things in self._things for one in things.named(name)], as_of)
         if not found and refused is not None:
             raise refused
         return found

@@ -59,7 +59,7 @@ def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> 
 
     @server.resource(MEMORY, name="record", description="One record, by the id that search gives")
     def record(id: str) -> str:
-        found = host.memory.get(id) if _ID.fullmatch(id) else None
+        found = host.memory.get(f"memory://{id}") if _ID.fullmatch(id) else None
         if found is None or not found.records:
             raise ResourceNotFoundError(f"no record '{id}'; search for it first")
         return view_records(found).text()

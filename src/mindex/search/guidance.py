@@ -23,6 +23,8 @@ class Guidance:
     wait: str  # what to do while a folder is indexed for the first time
     vectors: str  # how missing vectors are made
     include_expired: str = ""  # the option that shows what has expired; '' where there is none
+    settle: str = ""  # how the memory {newer} replaces {older}, with which it is in conflict; '' where it cannot
+    all_conflicts: str = ""  # what shows all conflicts
 
 
 LIBRARY = Guidance(
@@ -31,6 +33,8 @@ LIBRARY = Guidance(
     wait="wait for `Memory.index` to return, or call it again if it was interrupted",
     vectors="`Memory.maintenance.backfill` makes the vectors",
     include_expired="include_expired=True",
+    settle="`Memory.update('{newer}', supersedes='{older}')`",
+    all_conflicts="`Memory.get('conflicts')`",
 )
 
 
@@ -39,6 +43,15 @@ def expired_note(count: int, guidance: Guidance) -> str:
     what = "it" if count == 1 else "them"
     shown = f"{guidance.include_expired} shows {what}" if guidance.include_expired else f"no search shows {what}"
     return f"{count} expired; {shown}"
+
+
+def conflict_note(newer: str, older: str, guidance: Guidance, *, more: bool) -> str:
+    """Says how a conflict is ended, and with `more` of them what shows all; '' where the caller can do nothing."""
+    if not guidance.settle:
+        return ""
+    ended = guidance.settle.format(newer=newer, older=older)
+    shows_all = f"; {guidance.all_conflicts} shows all conflicts" if more else ""
+    return f"if {newer} is right: {ended} retires the other one{shows_all}"
 
 
 def no_vectors_note(guidance: Guidance) -> str:

@@ -8,17 +8,18 @@ from dataclasses import replace
 from mindex.clock import now_ms
 from mindex.model import Answer, Conflict, Hit, Record
 from mindex.model.records import CONFLICT_LINK
+from mindex.search.guidance import Guidance, conflict_note
 from mindex.store.base import Store
 
 
-def with_conflicts(store: Store, answer: Answer) -> Answer:
+def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
     """The answer with the open conflicts of each memory in it, and a note how to end the first of them."""
     now = now_ms()
     memories = [hit.record.id for hit in answer.hits if _may_conflict(hit.record, now)]
     linked = store.entries.links_of(memories, CONFLICT_LINK) if memories else {}
     if not linked:
         return answer
-    from mindex.memories.open_conflicts import by_age, open_conflicts, settling_note  # few pages have a conflict
+    from mindex.memories.open_conflicts import by_age, open_conflicts  # few pages have a conflict
 
     records = _records(store, answer.hits, linked)
     found: dict[str, tuple[Conflict, ...]] = {}
@@ -29,8 +30,8 @@ def with_conflicts(store: Store, answer: Answer) -> Answer:
     if not pairs:
         return answer
     older, newer = by_age(*(records[id_] for id_ in pairs[0]))
-    more = "; `mindex list --conflicts` shows all conflicts" if len(pairs) > 1 else ""
-    return replace(answer, hits=hits, notes=(*answer.notes, settling_note(newer.id, older.id) + more))
+    note = conflict_note(newer.id, older.id, guidance, more=len(pairs) > 1)
+    return replace(answer, hits=hits, notes=(*answer.notes, note) if note else answer.notes)
 
 
 def _may_conflict(record: Record, now: int) -> bool:

@@ -162,7 +162,7 @@ class SearchService:
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
         if filters.as_of is None:  # conflicts are those of now
-            answer = with_conflicts(self._store, answer)
+            answer = with_conflicts(self._store, answer, self._guidance)
         if damage := damage_notes(self._store):
             answer = replace(answer, notes=(*answer.notes, *damage))
         return self._with_surroundings(answer, around, filters.as_of)

@@ -60,6 +60,8 @@ _GUIDANCE = Guidance(
     wait="search again in a moment; `status` says how much is there",
     vectors="they are being made, search again in a moment",
     include_expired="include_expired",
+    settle="`update` with id: {newer}, supersedes: {older}",
+    all_conflicts="`get` with refs: conflicts",
 )
 
 DIALECT = Dialect(
