@@ -174,7 +174,17 @@ def test_a_value_does_not_take_the_place_of_an_object_or_a_list_unless_asked_to(
     assert memory.profile.get(path) == value
 
 
-def test_objects_and_lists_may_be_replaced_by_others_of_their_kind_and_when_they_are_empty(memory: Memory) -> None:
-    memory.profile.set({"user": {"name": "Ada"}, "langs": ["py"], "empty": {}})
-    memory.profile.set({"user": {"city": "London"}, "langs": [], "empty": "no longer"})
-    assert memory.profile.get() == {"user": {"city": "London"}, "langs": [], "empty": "no longer"}
+def test_an_object_keeps_the_names_that_another_one_does_not_give(memory: Memory) -> None:
+    memory.profile.set({"user": {"name": "Ada", "home": {"city": "Oslo", "floor": 2}}})
+    memory.profile.set({"user": {"age": 36, "home": {"city": "London"}}})
+    assert memory.profile.get("user") == {"name": "Ada", "home": {"city": "London", "floor": 2}, "age": 36}
+    with pytest.raises(ConflictError, match=r"'user\.home' is an object that holds user\.home\.city, user\.home\.floor"):
+        memory.profile.set({"user": {"home": "London"}})
+    memory.profile.set({"user": {"age": 37}}, replace=True)
+    assert memory.profile.get() == {"user": {"age": 37}}
+
+
+def test_a_list_is_replaced_by_another_one_and_what_is_empty_by_anything(memory: Memory) -> None:
+    memory.profile.set({"langs": ["py"], "empty": {}})
+    memory.profile.set({"langs": [], "empty": "no longer"})
+    assert memory.profile.get() == {"langs": [], "empty": "no longer"}

@@ -71,17 +71,25 @@ def _with_value(value: Any, steps: list[str | int], new: Any, path: str) -> Any:
     return items
 
 
-def refuse_loss(value: Any, path: str, new: Any) -> None:
-    """Raise ConflictError when `new` at a path would take the place of an object or a list with values in it.
+def merged(value: Any, path: str, new: Any) -> Any:
+    """Return what is at a path once `new` is set there: names that an object does not give keep their values.
 
-    Another object may replace an object, and another list a list: the caller says what it is to hold.
+    Raises ConflictError when a single value would take the place of an object or a list with values in it. Another list
+    replaces a list.
     """
     try:
         there = value_at(value, path)
     except NotFoundError:
-        return
+        return new
+    return _merged(there, path, new)
+
+
+def _merged(there: Any, path: str, new: Any) -> Any:
+    if isinstance(there, dict) and isinstance(new, dict):
+        both = {name: _merged(there[name], f"{path}.{name}", part) for name, part in new.items() if name in there}
+        return {**there, **new, **both}
     if not there or not isinstance(there, dict | list) or isinstance(new, type(there)):
-        return
+        return new
     what, places = (
         ("an object", [f"{path}.{name}" for name in there])
         if isinstance(there, dict)

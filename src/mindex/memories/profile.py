@@ -10,7 +10,7 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import NotFoundError, UsageError
 from mindex.ids import short_hash
 from mindex.memories.author import Author
-from mindex.memories.json_paths import leaves, parse_path, refuse_loss, value_at, with_value, without_value
+from mindex.memories.json_paths import leaves, merged, parse_path, value_at, with_value, without_value
 from mindex.memories.validation import validate_amount, validate_json
 from mindex.model import Change, Record
 from mindex.redaction.json_values import redact_value
@@ -40,7 +40,8 @@ class Profile:
     ) -> Change:
         """Set values by their paths, in one change; None removes a value.
 
-        Raises ConflictError for a single value in place of an object or a list that holds others, unless `replace`.
+        An object is merged with the one that is there, name by name, and a single value in place of an object or a list
+        that holds others raises ConflictError; with `replace` both take the place of what is there.
         """
         agent = self._author.agent(agent)
         if not changes:
@@ -53,9 +54,10 @@ class Profile:
         def revised(record: Record) -> Record:
             data: Any = record.fields.get("data", {})
             for path, value in changes.items():
-                if value is not None and not replace:
-                    refuse_loss(data, path, value)
-                data = without_value(data, path) if value is None else with_value(data, path, value)
+                if value is None:
+                    data = without_value(data, path)
+                else:
+                    data = with_value(data, path, value if replace else merged(data, path, value))
             return with_data(record, data)
 
         with self._author.store.entries.transaction():  # a refused change must not leave an empty profile behind either
