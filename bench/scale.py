@@ -188,7 +188,7 @@ _COLUMNS: dict[str, Callable[[Measured], str]] = {
     "keyword stage": lambda one: f"{one.keyword:.1f} ms ({one.ratio:.1f}×)",
     "first ten as FTS5's": lambda one: f"{one.agreement:.3f}",
     "vector stage": lambda one: f"{one.vector:.1f} ms",
-    "hybrid search": lambda one: f"{one.hybrid:.1f} ms",
+    "hybrid search": lambda one: f"{one.hybrid:.1f} ms ({one.hybrid_wall:.0f} ms on the clock)",
     "restart to first answer": lambda one: (
         f"{one.restart_cpu_seconds:.1f} s ({one.restart_seconds:.1f} s on the clock)"
     ),
