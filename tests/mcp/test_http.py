@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -87,3 +88,11 @@ def test_a_malformed_address_is_a_usage_error(text: str) -> None:
 def test_a_port_in_use_is_a_usage_error(address: Address) -> None:
     with pytest.raises(UsageError, match=f"cannot listen on {address}"):
         bind(replace(address))
+
+
+def test_an_answer_does_not_wait_until_its_headers_are_confirmed() -> None:
+    """Nagle's algorithm would hold the body of every answer back for 40 ms."""
+    with bind(parse_address("0")) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -31,7 +31,7 @@ def get(memory: Memory, path: str) -> Mapping[str, object]:
 @click.argument("path", required=False)
 @click.argument("value", required=False)
 @click.option("--remove", metavar="PATH", help="Take this place away.")
-@click.option("--replace", is_flag=True, help="Put VALUE in the place of a whole object or list, instead of merging objects.")
+@click.option("--replace", is_flag=True, help="Put VALUE in the place of a whole object or list; nothing is merged.")
 @reason_option
 @click.pass_obj
 def set_(context: Context, path: str | None, value: str | None, remove: str | None, replace: bool, reason: str) -> None:
