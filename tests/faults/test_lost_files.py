@@ -20,6 +20,7 @@ from mindex.errors import StoreError
 from mindex.memory import Memory
 from mindex.model import Filters, RecordVectors
 from mindex.store.sqlite.backup import SqliteBackups
+from mindex.store.sqlite.file_guard import FileGuard
 from mindex.store.sqlite.migrations import MIGRATIONS
 from mindex.store.sqlite.store import SqliteStore
 from tests.contract.records import EVERYONE, MODEL, axis, memory_of, nearest
@@ -341,6 +342,35 @@ def test_a_log_that_a_checkpoint_of_another_process_emptied_is_no_reason_to_refu
             assert len(one.found()) == 2 * count + 4
     assert len(texts(db)) == 8
     assert is_sound(db)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("looks", ["remember_log", "log_is_cut"])
+def test_a_log_that_begins_anew_while_it_is_looked_at_is_not_taken_for_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, looks: str
+) -> None:
+    db = tmp_path / "memory.db"
+    with closing(SqliteStore(db)) as store, closing(sqlite3.connect(db, isolation_level=None)) as other:
+        for number in range(20):
+            store.entries.add([memory_of(f"first{number}")], by="me")
+        guard = FileGuard(db)
+        guard.before_open()
+        guard.after_open()
+        guard.remember_log()
+        log_size, times = FileGuard.log_size, iter([moment])
+
+        def size_meanwhile(self: FileGuard) -> int:
+            """The size of the log, which another process begins anew before or after it is read, once."""
+            now = next(times, "")
+            size = log_size(self) if now == "after" else 0
+            if now:
+                assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+                other.execute("INSERT INTO changes (record) VALUES (1)")
+            return size or log_size(self)
+
+        monkeypatch.setattr(FileGuard, "log_size", size_meanwhile)
+        assert getattr(guard, looks)() is not True
+        assert guard.log_is_cut() is False
 
 
 # ── a copy over the file ──────────────────────────────────────────────────────────────────────────────────────

@@ -316,12 +316,10 @@ class Database:
 
     def _look(self) -> Look:
         """As `FileGuard.look`, but for a log that became shorter: accepted if it is whole, else StoreError."""
-        look = self._guard.look()
-        if look == "shorter log":
+        while (look := self._guard.look()) == "shorter log":  # again, where a checkpoint came between
             if self._log_is_cut():
                 raise self._error(_SHORTER_LOG)
             self._guard.remember_log()
-            look = self._guard.look()
         return look
 
     def _log_is_cut(self) -> bool:

@@ -214,17 +214,28 @@ class FileGuard:
 
     def remember_log(self) -> None:
         """Take the write-ahead log for whole, as it is now."""
-        self._log_size, self._log_header = self.log_size(), self._read_log_header()
+        self._log_header, self._log_size = self._read_log()
 
     def log_is_cut(self) -> bool | None:
         """Whether another program shortened the write-ahead log; None where only SQLite can tell: it is empty.
 
         SQLite shortens a log only when it begins it anew, with another header, or empties it.
         """
-        header = self._read_log_header()
+        header, size = self._read_log()
         if not header:
             return None
-        return header == self._log_header and self.log_size() < self._log_size
+        return header == self._log_header and size < self._log_size
+
+    def _read_log(self) -> tuple[bytes, int]:
+        """The header and the size of the write-ahead log, of one moment.
+
+        Another process may begin the log anew at any time. The size of the old log beside the header of the new one
+        would later look like a log that was cut.
+        """
+        while True:
+            header, size = self._read_log_header(), self.log_size()
+            if header == self._read_log_header():  # no header ever comes back
+                return header, size
 
     def _read_log_header(self) -> bytes:
         try:
