@@ -25,6 +25,8 @@ _PASSED_BY = ("site-packages", "dist-packages", "__pycache__", "test", "tests")
 _SHORTEST, _LONGEST = 400, 200_000
 _HEADING = re.compile(r"^(?:#+ +\S.*|\*\*\w+\*\*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"^(.+?[.!?])(?:\s|$)", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n\s*\n|\n\s*[-*|#]\s*")
+_SHORTEST_SENTENCE, _LONGEST_SENTENCE = 30, 400
 _WORD = re.compile(r"[A-Za-z]{2,}")
 
 
@@ -114,6 +116,19 @@ def passages(corpus: Sequence[Text], most: int | None = None) -> list[Passage]:
             if len(found) == most:
                 return list(found.values())
     return list(found.values())
+
+
+def sentences(corpus: Sequence[Text], most: int) -> list[str]:
+    """Sentences and lines of at least thirty characters, with letters for the most part, each once."""
+    found: dict[str, None] = {}
+    for text in corpus:
+        for line in _SENTENCE_END.split(text.body):
+            words = " ".join(line.split())[:_LONGEST_SENTENCE]
+            if len(words) >= _SHORTEST_SENTENCE and 2 * len(_WORD.findall(words)) > len(words.split()):
+                found[words] = None
+                if len(found) == most:
+                    return list(found)
+    return list(found)
 
 
 def varied(known: Sequence[Passage], count: int) -> Iterator[Passage]:

@@ -1,8 +1,9 @@
 """Cost against size, in one SQLite file: `python bench/scale.py`; docs/scale.md has its table and its plot.
 
-Every size is built once (a million records take minutes) and kept in the work folder. Texts are generated (`zipf.py`);
-1,000 vectors are real ones, the others lie between two of them, with a little noise. Times are CPU times, medians of
-questions that were not asked before, after 150 others; the FTS5 query of the same words is measured by turns with ours.
+Every size is built once (a million records take minutes) and kept in the work folder. Texts are generated (`zipf.py`).
+100,000 vectors are real ones, of sentences of installed documentation; the others are these with a little noise. Times
+are CPU times, medians of questions that were not asked before, after 150 others; the FTS5 query of the same words is
+measured by turns with ours.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="ascending; beyond 100,000 whole thousands")
     parser.add_argument("--questions", type=int, default=80)
-    parser.add_argument("--real-vectors", type=int, default=1_000, help="passages that the model reads")
+    parser.add_argument("--real-vectors", type=int, default=100_000, help="sentences that the model reads")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "mindex-scale")
     parser.add_argument("--svg", type=Path, help="also draw the plot into this file")
     options = parser.parse_args()

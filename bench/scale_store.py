@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 import corpus
 from ground import say
-from mindex.embedding.backfill import embed
 from mindex.model import Collection, Document, Record, RecordVectors
 from mindex.providers.embed.local import MINILM, LocalEmbedder
 from mindex.store.base import DocumentUpdate, Store
@@ -89,7 +88,7 @@ class ScaleStores:
             )  # fmt: skip
             updates.append(DocumentUpdate(document, chunks))
         store.files.apply(updates)
-        vectors = self.vectors(end - start, seed=start)
+        vectors = self.vectors(end - start, start)
         rows = [RecordVectors(f"r{start + at:08}", vector[None, :], 1.0) for at, vector in enumerate(vectors)]
         store.vectors.put(MINILM, rows)
 
@@ -116,7 +115,7 @@ class ScaleStores:
                     tokens.append((key, _mixed(words[one], words[other]), path_words))
                 connection.executemany(_ADD_CHUNK, rows)
                 connection.executemany(_ADD_WORDS, tokens)
-                vectors = self.vectors(_BATCH, seed=start)
+                vectors = self.vectors(_BATCH, start)
                 connection.executemany(
                     "INSERT INTO vectors (model, record, fluency, data) VALUES (?, ?, 1, ?)",
                     [(model, row[0], vector.tobytes()) for row, vector in zip(rows, vectors, strict=True)],
@@ -124,14 +123,13 @@ class ScaleStores:
                 connection.executemany("INSERT INTO changes (record) VALUES (?)", [row[:1] for row in rows])
                 connection.execute("COMMIT")
 
-    def vectors(self, count: int, seed: int) -> NDArray[np.float32]:
-        """Vectors between two that the model made, with a little noise."""
-        draw = np.random.default_rng(seed)
-        first, second = (self._model_vectors[draw.integers(0, len(self._model_vectors), count)] for _ in range(2))
-        share = draw.random((count, 1), np.float32)
-        made = share * first + (1 - share) * second
-        made /= np.linalg.norm(made, axis=1, keepdims=True)
-        made += draw.normal(scale=_NOISE, size=made.shape).astype(np.float32)
+    def vectors(self, count: int, start: int) -> NDArray[np.float32]:
+        """Those of the records from `start` on: as the model made them, and beyond their number with a little noise."""
+        real = self._model_vectors
+        made = real[np.arange(start, start + count) % len(real)]
+        if start < len(real):
+            return made
+        made = made + np.random.default_rng(start).normal(scale=_NOISE, size=made.shape).astype(np.float32)
         return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
 
     @property
@@ -145,15 +143,16 @@ class ScaleStores:
 
 
 def _embedded(count: int) -> NDArray[np.float32]:
-    """The vectors of real text: the documentation of installed packages."""
+    """The vectors of real text: so many sentences of the documentation of installed packages, at most."""
     embedder = LocalEmbedder()
     embedder.load()
-    passages = corpus.passages(corpus.texts(), count)
-    records = [Record(str(n), "chunk", one.text, one.title) for n, one in enumerate(passages)]
+    sentences = corpus.sentences(corpus.texts(), count)
+    if len(sentences) < count:
+        say(f"the installed packages have {len(sentences):,} sentences")
     found: list[NDArray[np.float32]] = []
-    for start in range(0, len(records), 64):
-        say(f"embedding {start} of {len(records)} passages", again=True)
-        found += [np.asarray(one.vectors, np.float32) for one in embed(embedder, tuple(records[start : start + 64]))]
+    for start in range(0, len(sentences), _BATCH):
+        say(f"embedding {start:,} of {len(sentences):,} sentences", again=True)
+        found.append(np.asarray(embedder.embed(sentences[start : start + _BATCH]), np.float32))
     return np.concatenate(found)
 
 
