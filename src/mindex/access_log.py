@@ -1,6 +1,6 @@
 """The access log: which entries were fetched, or found by which query. It feeds frequency and recency of ranking."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from mindex.clock import DAY_MS, now_ms
 from mindex.model import Answer, Record
@@ -22,9 +22,12 @@ class AccessLog:
     days: float
     rows: int
 
-    def log_search(self, query: str, answer: Answer) -> None:
-        """Log the confident hits. That a weak one was shown says nothing of its use."""
-        hits = [hit for hit in answer.hits if not hit.weak]
+    def log_search(self, query: str, answer: Answer, shown: Container[str] | None = None) -> None:
+        """Log the confident hits, of which only those with these ids were `shown`.
+
+        That a weak one was shown says nothing of its use.
+        """
+        hits = [hit for hit in answer.hits if not hit.weak and (shown is None or hit.record.id in shown)]
         self._log([hit.record for hit in hits], "search", query, {hit.record.id: hit.score for hit in hits})
 
     def log_get(self, records: Sequence[Record]) -> None:

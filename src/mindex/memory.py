@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from threading import Event, Lock
@@ -152,6 +152,13 @@ class Memory:
         no hit is confident and no text holds a word of the query, the answer may be that to its `corrected_query`.
         """
         return self._services.search.search(query, **options)
+
+    def log_shown(self, answer: Answer, ids: Container[str]) -> None:
+        """Log an access to those confident hits of a search that were shown: a budget may have cut away others.
+
+        The search itself is not `logged` then.
+        """
+        self._services.search.log_shown(answer, ids)
 
     def count(self, query: str, **scope: Unpack[Scope]) -> int:
         """How many records in scope hold the words of a query, as a keyword search finds them; not capped."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mindex.errors import StoreError
+from mindex.errors import StoreBusyError, StoreError
 from mindex.memory import Memory
 from mindex.model import Filters, RecordVectors
 from mindex.store.sqlite.backup import SqliteBackups
@@ -71,6 +71,14 @@ with Memory(db, options={"embedding.provider": "none"}) as memory:
             pass
 print(json.dumps(acknowledged))
 """
+# Holds the lock under which SQLite writes a log back: byte 121 of the -shm file, as the file format of WAL has it.
+CHECKPOINT_LOCK = """
+import fcntl, sys
+with open(sys.argv[1] + "-shm", "r+b") as shm:
+    fcntl.lockf(shm, fcntl.LOCK_EX, 1, 121)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 
 class Server:
@@ -113,6 +121,17 @@ class Server:
     def close(self) -> None:
         self._process.communicate(timeout=60)
         assert self._process.returncode == 0
+
+
+@contextmanager
+def checkpoint_lock(db: Path) -> Iterator[None]:
+    """Another process that holds the checkpoint lock of a database."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CHECKPOINT_LOCK, str(db)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        yield
 
 
 @contextmanager
@@ -328,6 +347,35 @@ def test_a_write_into_a_shortened_log_is_refused_although_the_writer_has_all_pag
         store.entries.add([memory_of("second")], by="me")
     assert not wal(tmp_path / "memory.db").stat().st_size
     store.close()
+
+
+def test_a_log_that_is_emptied_while_another_process_holds_the_checkpoint_lock_is_refused(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    with closing(SqliteStore(db, wait=0.2)) as store:
+        for number in range(20):
+            store.entries.add([memory_of(f"first{number}")], by="me")
+        with checkpoint_lock(db):
+            os.truncate(wal(db), 0)
+            for _ in range(2):
+                with pytest.raises(StoreBusyError, match="locked by another process"):
+                    store.entries.add([memory_of("second")], by="me")
+        with pytest.raises(StoreError, match="was shortened"):
+            store.entries.add([memory_of("second")], by="me")
+        assert not wal(db).stat().st_size
+
+
+def test_a_log_that_is_emptied_while_an_older_snapshot_is_read_is_refused(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    with closing(SqliteStore(db)) as store, closing(sqlite3.connect(db, isolation_level=None)) as reader:
+        store.entries.add([memory_of("first")], by="me")
+        reader.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM records").fetchone()
+        store.entries.add([memory_of("second")], by="me")  # SQLite writes nothing of it back while that is read
+        os.truncate(wal(db), 0)
+        with pytest.raises(StoreError, match="was shortened"):
+            store.entries.add([memory_of("third")], by="me")
+        assert not wal(db).stat().st_size
 
 
 def test_a_log_that_a_checkpoint_of_another_process_emptied_is_no_reason_to_refuse(db: Path) -> None:

@@ -53,6 +53,16 @@ def test_it_is_silent_in_an_empty_memory(project: Project) -> None:
     assert project.prompt(QUESTION) == ""
 
 
+def test_only_what_is_recalled_counts_as_accessed(project: Project) -> None:
+    with project.memory() as memory:
+        memory.add(FACT)
+        memory.add("The office has a canteen with a view.")
+    assert project.prompt(QUESTION).count("\n- ") == 1
+    assert project.prompt(QUESTION) == ""  # it was shown already
+    with project.memory() as memory:
+        assert memory.maintenance.statistics().accesses == 1
+
+
 def test_a_recall_has_at_most_200_tokens(project: Project) -> None:
     with project.memory() as memory:
         for number in range(9):

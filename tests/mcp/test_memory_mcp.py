@@ -582,3 +582,11 @@ async def test_over_stdio(command: StdioServerParameters) -> None:
     async with Client(command) as client:
         await call(client, "memory_forget", id=id_)
         assert await recalled(client, "typescript") == []
+
+
+async def test_only_matches_in_the_index_count_as_accessed(client: Client, memory: Memory) -> None:
+    memory.add_many([NewMemory(f"Harbour number {number} has a crane") for number in range(30)])
+    answered = await call(client, "memory_recall", query="harbour", max_tokens=100)
+    assert 0 < len(answered["index"]) < 20
+    memory.store.settle()
+    assert memory.maintenance.statistics().accesses == len(answered["index"])

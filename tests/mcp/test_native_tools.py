@@ -130,6 +130,24 @@ async def test_the_default_budget_is_4000_tokens(client: Client) -> None:
     assert any("budget of 4000 tokens" in note for note in structured(result)["notes"])
 
 
+async def test_only_hits_that_the_budget_leaves_count_as_accessed(own: Served) -> None:
+    memory = own.host.memory
+    for number in range(5):
+        memory.add(f"The lift of house {number} is broken. " + f"It waits for part {number} of the maker. " * 30)
+    async with Client(own.server) as client:
+        for view in ("full", "dual"):
+            memory.store.settle()
+            before = memory.maintenance.statistics().accesses
+            shown = structured(await client.call_tool("search", {"query": "lift", "view": view, "budget": 150}))
+            ids = {row["id"] for row in (*shown.get("index", ()), *shown.get("details", shown.get("results", ())))}
+            assert 0 < len(ids) < 5
+            memory.store.settle()
+            assert memory.maintenance.statistics().accesses == before + len(ids)
+    rows = memory.list().records
+    usage = memory.entries.usage([row.id for row in rows])
+    assert sum(one.access_count for one in usage.values()) == memory.maintenance.statistics().accesses
+
+
 async def test_a_budget_too_large_is_cut_with_a_note(client: Client) -> None:
     result = await client.call_tool("search", {"query": "redis", "budget": 10**9})
     assert f"budget cut to {MAX_BUDGET}" in structured(result)["notes"]

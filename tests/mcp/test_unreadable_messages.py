@@ -59,6 +59,19 @@ def test_each_is_answered_and_the_server_goes_on(tmp_path: Path, instant: bool) 
 
 
 @pytest.mark.server
+@pytest.mark.parametrize("instant", [True, False])
+def test_a_request_whose_id_cannot_be_sent_back_is_answered_without_one(tmp_path: Path, instant: bool) -> None:
+    arguments = ["--db", str(tmp_path / "memory.db"), "serve", *([] if instant else ["--no-instant"])]
+    ids = [1.5, None, True, [1], {}]
+    unknown = {"jsonrpc": "2.0", "method": "notifications/unknown"}
+    messages = [initialize(), INITIALIZED, *(request("ping", id_) for id_ in ids), unknown, request("ping", 18)]
+    *refused, pong = list(map(json.loads, replies(arguments, messages, seconds=60)))[1:]
+    assert [(one["id"], one["error"]["code"]) for one in refused] == [(None, INVALID_REQUEST)] * len(ids)
+    assert "id: it must be a text or a whole number" in refused[0]["error"]["message"]
+    assert pong == {"jsonrpc": "2.0", "id": 18, "result": {}}
+
+
+@pytest.mark.server
 @pytest.mark.parametrize(
     "first",
     [

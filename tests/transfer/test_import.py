@@ -280,6 +280,9 @@ def test_an_id_that_a_record_of_another_kind_has_is_skipped_by_name(memory: Memo
     assert [one.reason for one in report.skipped] == ["another record has the id abcd"]
 
 
+SKILL = {"name": "x", "trigger_type": "manual", "instructions": "y"}
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -305,6 +308,8 @@ def test_an_id_that_a_record_of_another_kind_has_is_skipped_by_name(memory: Memo
             {"kind": "skill", "type": "", "fields": {"name": "x", "trigger_type": "cron", "instructions": "y"}},
             "schedule",
         ),
+        ({"kind": "skill", "type": "", "fields": {**SKILL, "last_run_at": "2h"}}, "last_run_at"),
+        ({"kind": "skill", "type": "", "fields": {**SKILL, "last_notified_at": "tomorrow"}}, "last_notified_at"),
     ],
 )
 def test_an_invalid_row_is_skipped_by_name_and_the_rest_is_imported(

@@ -21,12 +21,13 @@ from mindex.cli.options import (
 from mindex.cli.output import colour, note, say
 from mindex.errors import UsageError
 from mindex.model import MODES, Answer, Mode
-from mindex.present.answer_view import VIEWS, View, only_weak, view_answer
+from mindex.present.answer_view import VIEWS, View
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.record_view import view_record
 from mindex.present.records_view import view_in_conflict, view_page, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
+from mindex.search_view import names_files, search_view
 
 # The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.
 _scope_options = combine(
@@ -124,19 +125,9 @@ def search_command(
         raise click.MissingParameter(param_hint="'QUERY'", param_type="argument", ctx=click.get_current_context())
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
         raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
-    dual = view == "dual"
+    chosen: Any = {"limit": limit, "budget": budget, "form": form, "explain": explain, "fusion": fusion or ""}
     with context.memory() as memory:
-        most = MAX_LIMIT if dual and limit >= 1 else limit
-        answer = memory.search(" ".join(words), limit=most, fusion=fusion or "", **options)
-        several = (_names_files(view, form) or only_weak(answer)) and memory.collections.several()
-        details = limit if dual else None
-        shown = within_budget(
-            lambda most: view_answer(
-                answer, view, budget=most, explain=explain, details=details, several_collections=several
-            ),
-            form,
-            budget,
-        )
+        _, shown = search_view(memory, " ".join(words), view, **chosen, **options)
         _print(context, shown, form)
 
 
@@ -162,11 +153,6 @@ def _choose(context: Context, query: str, form: str, budget: int | None, **optio
 
 def _is_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
-
-
-def _names_files(view: str, form: str) -> bool:
-    """Return whether the output names a file by its path alone."""
-    return view in ("compact", "digest") or form in ("md", "csv", "files")
 
 
 def _check_formats(context: Context, form: str) -> None:
@@ -208,7 +194,7 @@ def get_command(
     _check_formats(context, form)
     with context.memory() as memory:
         found = memory.get(*references, as_of=as_of)
-        several = _names_files("full", form) and memory.collections.several()
+        several = names_files("full", form) and memory.collections.several()
     if context.as_json or form == "json":
         _print(context, view_records(found, budget=budget), form)
     else:  # what is missing is printed once: as an error
@@ -243,7 +229,7 @@ def list_command(context: Context, /, limit: int, offset: int, form: str, confli
         for text in memory.damage_notes():
             note(text)
         found = memory.entries.in_conflict(filters) if conflicts else ()
-        several = _names_files("full", form) and memory.collections.several()
+        several = names_files("full", form) and memory.collections.several()
     rows, total = [view_record(record) for record in page.records], page.total
     if conflicts:
         rows, total = [view_in_conflict(one) for one in found][offset : offset + min(limit, MAX_LIMIT)], len(found)

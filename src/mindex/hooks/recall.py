@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from mindex.analyzer import STOP_WORDS, analyze
 from mindex.memory import Memory
 from mindex.model import Answer, Hit
-from mindex.present.hooks import RecalledLine, recalled_line
+from mindex.present.hooks import RecalledLine, recall_text, recalled_line
 
 _MOST_HITS = 8  # that are looked at: some were shown before
 _FEWEST_WORDS, _MOST_WORDS = 2, 60
@@ -36,21 +36,28 @@ def recall(
     scope = agent or None
     if not by_keyword:
         floor = max(_FLOOR, memory.settings.number("search.floor"))
-        answer = memory.search(question, limit=_MOST_HITS, floor=floor, rerank=False, agent=scope)
+        answer = memory.search(question, limit=_MOST_HITS, floor=floor, rerank=False, agent=scope, logged=False)
         if answer.tier == "hybrid":
-            return _lines(answer, answer.hits, shown, session)
+            return _logged(memory, answer, _lines(answer, answer.hits, shown, session))
     # No record without the rarer words holds enough of the question: the common ones need not be searched.
     rare = memory.rare_words(question, _LEAST_SHARE)
     if not rare:
         return ()
-    answer = memory.search(rare, limit=_MOST_HITS, mode="keyword", floor=0.0, rerank=False, agent=scope)
+    answer = memory.search(rare, limit=_MOST_HITS, mode="keyword", floor=0.0, rerank=False, agent=scope, logged=False)
     matches = memory.word_matches(question, [hit.record for hit in answer.hits])
     hits = [
         hit
         for hit in answer.hits
         if matches[hit.record.id][0] >= _LEAST_SHARE and matches[hit.record.id][1] >= _LEAST_SURPRISE
     ]
-    return _lines(answer, hits, shown, session)
+    return _logged(memory, answer, _lines(answer, hits, shown, session))
+
+
+def _logged(memory: Memory, answer: Answer, lines: tuple[RecalledLine, ...]) -> tuple[RecalledLine, ...]:
+    """Log an access to what the text of these lines shows. Returns the lines."""
+    _, ids = recall_text(lines)
+    memory.log_shown(answer, ids)
+    return lines
 
 
 def _lines(answer: Answer, hits: Sequence[Hit], shown: Collection[str], session: str) -> tuple[RecalledLine, ...]:

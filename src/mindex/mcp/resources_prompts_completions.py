@@ -70,11 +70,12 @@ def add_resources_prompt_completions(server: MindexServer, host: MemoryHost) -> 
         collection: Annotated[str, Field(description="Only this indexed folder")] = "",
     ) -> str:
         try:
-            found = host.memory.search(topic, collections=[collection] if collection else [])
+            found = host.memory.search(topic, collections=[collection] if collection else [], logged=False)
         except MindexError as error:
             raise MCPError(types.INVALID_PARAMS, server.in_tool_words(host.error_text(error))) from error
         found = replace(found, notes=tuple(map(server.in_tool_words, found.notes)))
         shown = view_answer(found, budget=_PROMPT_BUDGET)
+        host.memory.log_shown(found, shown.ids)
         notes = "".join(f"\n{line}" for line in note_lines(host.notes()))
         return (
             f"What the memory holds about: {inline(topic)}\n\n{shown.text()}{notes}\n\n"

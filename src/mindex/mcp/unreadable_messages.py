@@ -1,7 +1,8 @@
 """Answers messages on stdio that the SDK cannot read, and drops: a client would wait for its reply for ever.
 
 Such are JSON with half a surrogate pair, with values nested 200 deep or with a number of thousands of digits, and what
-is JSON but no request.
+is JSON but no request. A request whose id is neither a text nor a whole number (`1.5`, `null`) the SDK takes for a
+notification, without its id; but the methods of notifications have a prefix.
 """
 
 import json
@@ -12,13 +13,14 @@ from typing import Self
 import anyio
 from mcp.shared._stream_protocols import ReadStream, WriteStream  # the SDK has no public names for them
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification
 from pydantic import ValidationError
 
 # A string, also one that does not end, a mark, or anything else.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]++', re.DOTALL)
 _ADVICE = "send JSON of valid Unicode, nested less than 200 deep, with numbers of at most 4,000 digits"
 _RESPONSE = ("result", "error")
+_NOTIFICATIONS = "notifications/"
 
 
 class AnsweredMessages:
@@ -34,10 +36,12 @@ class AnsweredMessages:
         return getattr(self._messages, "last_context", None)
 
     async def receive(self) -> SessionMessage:
-        while isinstance(item := await self._messages.receive(), Exception):
-            if (reply := error_reply(item)) is not None:
+        while True:
+            item = await self._messages.receive()
+            if isinstance(item, SessionMessage) and not _lacks_id(item):
+                return item
+            if (reply := _NO_ID if isinstance(item, SessionMessage) else error_reply(item)) is not None:
                 await self._replies.send(SessionMessage(reply))
-        return item
 
     def __aiter__(self) -> Self:
         return self
@@ -81,6 +85,11 @@ def error_reply(problem: Exception) -> JSONRPCError | None:
     return _error(INVALID_REQUEST, _usable(message["id"]) if message else None, f"this is no request ({what})")
 
 
+def _lacks_id(item: SessionMessage) -> bool:
+    """Whether a message is a request without an id that could be sent back."""
+    return isinstance(item.message, JSONRPCNotification) and not item.message.method.startswith(_NOTIFICATIONS)
+
+
 def request_id(line: str) -> str | int | None:
     """Return the id of a message that may be no valid JSON; None where it has none that could be sent back."""
     depth, before = 0, ("", "")
@@ -104,3 +113,6 @@ def _usable(id_: object) -> str | int | None:
 
 def _error(code: int, id_: str | int | None, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=id_, error=ErrorData(code=code, message=message))
+
+
+_NO_ID = _error(INVALID_REQUEST, None, "this is no request (id: it must be a text or a whole number)")

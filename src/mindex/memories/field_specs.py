@@ -35,11 +35,14 @@ class FieldSpec:
     searchable: bool = False  # part of the record's text
     contacts: bool = False  # ids of contacts
 
-    def check(self, value: object) -> object:
-        """The value as it is stored. Raises ValueError for one that is not valid."""
+    def check(self, value: object, *, imported: bool = False) -> object:
+        """The value as it is stored. Raises ValueError for one that is not valid.
+
+        A time that is `imported` is one of the calendar: `2h` would be counted from the import.
+        """
         if self.choices and value not in self.choices:
             raise ValueError(f"one of {', '.join(self.choices)} is expected")
-        return self.parse(value)
+        return _stored_moment(value) if imported and self.time else self.parse(value)
 
     @property
     def time(self) -> bool:
@@ -122,14 +125,24 @@ def _birthday(value: object) -> str:
 
 def _moment(value: object) -> str:
     """A time as it is stored: ISO 8601 in UTC. One without a zone is UTC, as in the schedule of a skill."""
-    text = _text(value)
     try:
-        at = from_iso(text)
-    except (ValueError, OverflowError):
+        return _stored_moment(value)
+    except ValueError:
         try:
-            at = parse_time(text)
+            return _exact_iso(parse_time(_text(value)))
         except UsageError as error:
             raise ValueError(str(error)) from None
+
+
+def _stored_moment(value: object) -> str:
+    text = _text(value)
+    try:
+        return _exact_iso(from_iso(text))
+    except (ValueError, OverflowError):
+        raise ValueError(f"'{text:.40}' is not a time") from None
+
+
+def _exact_iso(at: int) -> str:
     return to_iso(at, "milliseconds" if at % 1000 else "seconds")
 
 
@@ -192,9 +205,12 @@ FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
 UNIQUE: Mapping[Kind, str] = {"contact": "email", "project": "name", "skill": "name", "note": "path"}
 
 
-def validate_fields(kind: Kind, values: Mapping[str, object], *, partial: bool = False) -> dict[str, object]:
+def validate_fields(
+    kind: Kind, values: Mapping[str, object], *, partial: bool = False, imported: bool = False
+) -> dict[str, object]:
     """Return the values as they are stored, with the defaults; with `partial`, only the values that were given.
 
+    `imported` as in `FieldSpec.check`.
     Raises UsageError for an unknown or invalid field, and for a required one that is missing or empty.
     """
     specs = {spec.name: spec for spec in FIELDS[kind]}
@@ -211,7 +227,7 @@ def validate_fields(kind: Kind, values: Mapping[str, object], *, partial: bool =
             valid[name] = None if name in values else spec.default
         else:
             try:
-                valid[name] = spec.check(value)
+                valid[name] = spec.check(value, imported=imported)
             except ValueError as error:
                 raise UsageError(f"{name} of a {kind} is wrong", str(error)) from None
     return {name: value for name, value in valid.items() if not partial or name in values}

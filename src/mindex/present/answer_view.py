@@ -54,6 +54,11 @@ class AnswerView:
     corrected_query: str = ""
     several_collections: bool = False  # then the name of a file says which one it is in; not part of the JSON
 
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of all hits that are shown."""
+        return frozenset(row.id for row in self.rows)
+
     def json(self) -> dict[str, Json]:
         return to_json(self)
 
@@ -66,6 +71,10 @@ class DualView(AnswerView):
     """An index of all hits, and the first ones with their texts as `rows`."""
 
     index: tuple[RecordView, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(row.id for row in (*self.index, *self.rows))
 
     def text(self, *, colour: bool = False) -> str:
         return dual_text(self, colour=colour)

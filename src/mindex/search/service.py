@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
@@ -58,7 +58,7 @@ class SearchOptions(Scope, total=False):
     rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
     expand: bool  # a language model adds variants of the query
     inside_words: bool  # the last tier takes any word of the query, in the middle of other words, too
-    logged: bool  # False: not an access, since nobody asked for it as it is (a query that is still being typed)
+    logged: bool  # False: not an access, as of a query that is still being typed, or that `log_shown` logs
     vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
     keyword_weight: float | None  # None: the setting of the fusion
 
@@ -166,6 +166,10 @@ class SearchService:
         if damage := damage_notes(self._store):
             answer = replace(answer, notes=(*answer.notes, *damage))
         return self._with_surroundings(answer, around, filters.as_of)
+
+    def log_shown(self, answer: Answer, ids: Container[str]) -> None:
+        """See `Memory.log_shown`."""
+        self._access_log.log_search(answer.query, answer, ids)
 
     def count(self, query: str, **scope: Unpack[Scope]) -> int:
         """How many records in scope a keyword search of this query matches, however many candidates it ranks."""

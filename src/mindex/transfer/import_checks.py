@@ -61,7 +61,8 @@ def _check_kind(record: Record) -> None:
     elif record.kind == "profile" and not isinstance(record.fields.get("data"), Mapping):
         raise InvalidRow("a profile without data is none")
     elif record.kind in FIELDS and record.retired_at is None:
-        validate_fields(record.kind, {name: value for name, value in record.fields.items() if name != "foreign_ids"})
+        own = {name: value for name, value in record.fields.items() if name != "foreign_ids"}
+        validate_fields(record.kind, own, imported=True)
         if record.kind == "skill":
             validate_trigger(str(record.fields.get("trigger_type")), record.fields.get("trigger_config"))
 

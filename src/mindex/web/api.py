@@ -20,12 +20,13 @@ from mindex import __version__
 from mindex.errors import MindexError, UsageError
 from mindex.http_access.current_principal import require_write
 from mindex.model import KINDS, MODES, TYPES
-from mindex.present.answer_view import VIEWS, only_weak, view_answer
+from mindex.present.answer_view import VIEWS
 from mindex.present.error_json import error_json
 from mindex.present.history import change_json
 from mindex.present.records_view import view_records
 from mindex.present.to_json import Json, to_json
 from mindex.search.pipeline import MAX_LIMIT
+from mindex.search_view import search_view
 from mindex.web.site import HEADERS, Site, status_of
 
 PREFIX = "/api/v1"
@@ -165,20 +166,7 @@ async def _json_body(request: Request) -> dict[str, Any]:
 
 
 def _search(site: Site, values: dict[str, Any]) -> tuple[dict[str, Json], int]:
-    memory = site.memory()
-    query, limit = values.pop("q"), values.pop("limit", 5)
-    view, budget, explain = values.pop("view", "full"), values.pop("budget", None), values.pop("explain", False)
-    is_dual = view == "dual"
-    answer = memory.search(query, limit=MAX_LIMIT if is_dual and limit >= 1 else limit, **values)
-    several = (view in ("compact", "digest") or only_weak(answer)) and memory.collections.several()
-    shown = view_answer(
-        answer,
-        view,
-        budget=budget,
-        explain=explain,
-        details=limit if is_dual else None,
-        several_collections=several,
-    )
+    _, shown = search_view(site.memory(), values.pop("q"), **values)
     return shown.json(), 200
 
 

@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text
+from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text, recalled_ids
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
 from mindex.memories.importance import estimate_importance
@@ -139,13 +139,15 @@ class MemoryMcpTools(Toolset):
             "include_expired": includeExpired,
         }
         words = all_words(query)
+        most = min(limit, MAX_LIMIT)
         found = self._memory.search(
-            words, mode="keyword", fusion="signals", floor=0, limit=min(limit, MAX_LIMIT), offset=offset, **scope
+            words, mode="keyword", fusion="signals", floor=0, limit=most, offset=offset, logged=False, **scope
         )
         total = self._memory.count(words, **scope) if found.total_capped else found.total
         found = replace(found, notes=(*found.notes, *_cap_notes(found, total), *self.host.notes()))
         signals = self._memory.entries.usage([hit.record.id for hit in found.hits])
         result = RecallResult(found, query, total, signals).within(min(max_tokens, MAX_TOKENS))
+        self._memory.log_shown(found, recalled_ids(result))
         return tool_result(recall_text(result), result)
 
     @tool("Forget a memory: it leaves every search, and its history keeps it.", REFRESHES, name="memory_forget")

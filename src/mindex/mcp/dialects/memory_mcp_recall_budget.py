@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import family_of
@@ -56,6 +57,11 @@ def recall_text(result: Mapping[str, Json]) -> str:
         else:
             parts.append(f'  "{name}": {_one_line(value)}')
     return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def recalled_ids(result: Mapping[str, Any]) -> set[str]:
+    """Return the ids of the matches that a result shows: its index lists them all."""
+    return {row["id"] for row in result["index"]}
 
 
 @dataclass(frozen=True, slots=True)

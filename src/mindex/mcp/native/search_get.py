@@ -1,6 +1,5 @@
 """The native tools `search` and `get`."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from mcp.server.apps import client_supports_apps
@@ -12,10 +11,10 @@ from mindex.errors import NotFoundError
 from mindex.mcp.search_app import SEARCH_APP
 from mindex.mcp.tools import READS, Omitted, Texts, Toolset, tool, tool_result
 from mindex.model import Mode
-from mindex.present.answer_view import View, only_weak, view_answer
+from mindex.present.answer_view import View
 from mindex.present.records_view import view_records
 from mindex.present.to_json import to_json
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search_view import search_view
 
 DEFAULT_BUDGET = 4_000
 # Clients cut longer results in the middle of a sentence.
@@ -72,14 +71,9 @@ class SearchTools(Toolset):
     ) -> CallToolResult:
         arguments = locals()
         options: Any = {_PLURALS.get(name, name): arguments[name] for name in _SEARCH_OPTIONS if arguments[name]}
-        dual = view == "dual"
-        most = MAX_LIMIT if dual and limit >= 1 else limit
-        found = self._memory.search(query, limit=most, weak=weak, **options)
         budget, notes = self._budget_and_notes(budget)
-        found = replace(found, notes=(*found.notes, *notes))
-        several = (view in ("compact", "digest") or only_weak(found)) and self._memory.collections.several()
-        details = limit if dual else None
-        shown = view_answer(found, view, budget=budget, explain=explain, details=details, several_collections=several)
+        shape: Any = {"limit": limit, "budget": budget, "explain": explain, "notes": notes}
+        found, shown = search_view(self._memory, query, view, **shape, weak=weak, **options)
         result = tool_result(shown.text(), shown.json())
         if not client_supports_apps(context):
             return result

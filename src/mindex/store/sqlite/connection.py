@@ -27,6 +27,7 @@ _COMPACT_WAIT_MS = 500
 # where one stayed longer, it is tried again after a pause.
 LONGEST_LOG = 16 * 1024 * 1024
 _CUT_WAIT_MS, _CUT_PAUSE = 100, 1.0
+_LOOK_PAUSE = 0.005
 _LOST_LOG_WAIT_MS = 2_000
 # "mind": marks our files among other SQLite databases.
 APPLICATION_ID = 0x6D696E64
@@ -325,7 +326,9 @@ class Database:
     def _log_is_cut(self) -> bool:
         """Whether the write-ahead log lacks what is not yet in the file, because another program shortened it.
 
-        Of an empty log, SQLite has written all back, or it cannot write back what is left, and changes nothing.
+        Of an empty log, SQLite has written all back, or it knows of more that it cannot read or must not write yet. A
+        process that empties the log has the checkpoint lock, without which SQLite does not tell, for a moment more.
+        Raises StoreBusyError where it is held for longer.
         """
         cut = self._guard.log_is_cut()
         if cut is not None:
@@ -336,14 +339,21 @@ class Database:
             connection = idle or self._open_reader()
         except (sqlite3.DatabaseError, StoreError):
             return False  # the next one that is opened says why
+        deadline = time.monotonic() + self.wait
         try:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # waits for no other connection
+            while True:
+                (busy, known, written) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                if not busy:
+                    # Not empty any more: another process wrote into it meanwhile, and the next look is at its header.
+                    return bool(known > written and not self._guard.log_size())
+                if time.monotonic() > deadline:
+                    raise self._locked()
+                time.sleep(_LOOK_PAUSE)
         except sqlite3.DatabaseError as error:
             return error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHORT_READ
         finally:
             with self._lock:
                 self._readers.append(connection)
-        return False
 
     def _reopen(self, *, lost_log: bool) -> None:
         """Leave all connections behind, and have the owner of this object prepare the new file."""
@@ -497,13 +507,16 @@ class Database:
     def _store_error(self, error: sqlite3.DatabaseError) -> StoreError:
         code = _primary_code(error)
         if code in _BUSY:
-            return StoreBusyError(
-                f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
-            )
+            return self._locked()
         other = _OTHER_OPERATIONAL_ERROR if isinstance(error, sqlite3.OperationalError) else _OTHER_ERROR
         if code == sqlite3.SQLITE_IOERR and self._log_is_cut():
             return self._error(_SHORTER_LOG)
         return self._error(_ERRORS.get(code, other), error)
+
+    def _locked(self) -> StoreBusyError:
+        return StoreBusyError(
+            f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
+        )
 
     def _error(self, texts: tuple[str, str], error: Exception | None = None) -> StoreError:
         message, advice = texts

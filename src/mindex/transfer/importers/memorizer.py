@@ -236,7 +236,7 @@ def _fields(kind: ThingKind, row: ForeignRow, contacts: Mapping[str, str]) -> tu
         if value in (None, "", []):
             continue
         try:
-            fields[spec.name] = spec.check(value)
+            fields[spec.name] = spec.check(value, imported=True)
         except ValueError:
             refused[spec.name] = row[spec.name]
     if kind == "skill":
