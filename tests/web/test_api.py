@@ -150,6 +150,15 @@ def test_a_wrong_body_is_refused_and_nothing_is_stored(team: Team, body: object)
     assert team.memory.status().records == before
 
 
+@pytest.mark.parametrize("place", ["type", "expires", "text"])
+def test_half_a_character_is_refused_with_an_error_that_can_be_sent(shared: Team, place: str) -> None:
+    headers = {**bearer(shared.owner()), "content-type": "application/json"}
+    body = json.dumps({"text": "a", place: "half \ud800"})
+    answer = httpx2.post(f"{shared.url}/api/v1/add", content=body, headers=headers, timeout=LONG)
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (400, "usage")
+    assert "\\ud800" in sentence(answer)
+
+
 def test_a_body_that_is_no_json_is_refused(shared: Team) -> None:
     as_json = "application/json"
     for content, kind in (("text=a", "application/x-www-form-urlencoded"), ("{", as_json), ("[" * 100_000, as_json)):

@@ -153,10 +153,7 @@ def _prepare(backup: Path, prepared: Path) -> Mapping[str, int]:
 def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
     """Copy what a connection sees into a file that is complete or not there. Returns the live records by kind."""
     expected = source.execute(_COUNT_ROWS).fetchone()
-    with (
-        replaced_file(target) as file,
-        contextlib.closing(sqlite3.connect(file.name, isolation_level=None)) as copy,
-    ):
+    with replaced_file(target) as file, contextlib.closing(_connected(file.name, target)) as copy:
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a backup is one file, without a write-ahead log
         copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_MARK, str(now_ms())))
@@ -167,6 +164,15 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
                 f"the copy is not sound ({sound})", "run `mindex doctor`: the database may be damaged, or the disk"
             )
         return dict(copy.execute(_COUNT_KINDS).fetchall())
+
+
+def _connected(name: str, target: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(name, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"SQLite cannot write {target!s:.80} ({error})", "choose a path of less than 400 characters"
+        ) from error
 
 
 @contextlib.contextmanager
