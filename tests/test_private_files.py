@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mindex.config import default_database
+from mindex.hook_pause import pause
 from mindex.hooks.error_log import log_error
-from mindex.hooks.pause import pause
 from mindex.memory import Memory
 from mindex.private_files import close_to_others
 from tests.conftest import write

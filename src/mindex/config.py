@@ -217,7 +217,7 @@ class Settings:
         """Return where the value comes from: `default`, a file's path, a variable's name, or `flag`."""
         return self._values[key].origin
 
-    def said(self, key: str) -> bool:
+    def is_set(self, key: str) -> bool:
         """Return whether a file, a variable or a flag sets the value, be it to the default."""
         return self._values[key].origin != "default"
 
@@ -245,7 +245,7 @@ class Settings:
     @property
     def keeps_daily_log(self) -> bool:
         """Return whether a daily log is written: with a workspace it is, unless a setting says otherwise."""
-        enabled = not self.said("daily_log.enabled") or self.flag("daily_log.enabled")
+        enabled = not self.is_set("daily_log.enabled") or self.flag("daily_log.enabled")
         return self.workspace is not None and enabled
 
 

@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
+from mindex.clock import now_ms
 from mindex.embedding.models import Models
 from mindex.embedding.selection import EmbedderSelection
+from mindex.hook_pause import WITHOUT_END, paused_until
 from mindex.ingest.collections import root_problem
 from mindex.model import Check, CollectionStatus, Report, Status
 from mindex.project_file import find_project_file
 from mindex.store.base import Store
 
 
-def status(store: Store, embedding: EmbedderSelection) -> Status:
+def status(store: Store, embedding: EmbedderSelection, folder: Path) -> Status:
+    """What is stored, and whether hooks are paused, which a file in the memory's `folder` says."""
     counts = store.maintenance.status()
     collections = tuple(
         CollectionStatus(
@@ -26,6 +29,8 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
         if collection.name in counts.collections  # else added since it was counted
     )
     tier, why = embedding.search_tier()
+    end = paused_until(folder)
+    paused = end > now_ms()
     return Status(
         db=counts.location,
         schema=counts.schema,
@@ -36,6 +41,8 @@ def status(store: Store, embedding: EmbedderSelection) -> Status:
         size_bytes=counts.size_bytes,
         caches=counts.caches,
         tier_reason=why,
+        hooks_paused=paused,
+        hooks_resume_at=end if paused and end != WITHOUT_END else None,
     )
 
 

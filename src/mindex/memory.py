@@ -204,7 +204,7 @@ class Memory:
         """How much is stored, and which tier a search would have now."""
         from mindex.health import status  # as in `Services`
 
-        return status(self.store, self.embedding)
+        return status(self.store, self.embedding, self.folder)
 
     def doctor(self, *, deep: bool = False, report: Report | None = None) -> tuple[Check, ...]:
         """Check everything that can be checked; each check says what to do about it. `deep` reads every row."""

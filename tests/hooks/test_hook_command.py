@@ -100,7 +100,10 @@ def test_paused_hooks_do_nothing_until_they_are_resumed(project: Project) -> Non
     assert "until `mindex resume`" in mindex(project, "pause").stdout
     mindex(project, "hook", "stop", stdin=message(project))
     assert project.turns() == []
+    assert "hooks are paused until `mindex resume`" in mindex(project, "status").stdout
+    assert json.loads(mindex(project, "--json", "status").stdout)["hooks_paused"] is True
     assert "at work again" in mindex(project, "resume").stdout
+    assert "hooks are paused" not in mindex(project, "status").stdout
     assert "were not paused" in mindex(project, "resume").stdout
     mindex(project, "hook", "stop", stdin=message(project))
     assert project.turns() == [("hello there", "Hello.")]
@@ -109,6 +112,9 @@ def test_paused_hooks_do_nothing_until_they_are_resumed(project: Project) -> Non
 def test_a_pause_with_an_end_ends_by_itself(project: Project) -> None:
     paused = json.loads(mindex(project, "--json", "pause", "--for", "2h").stdout)
     assert paused["until"] > "2026"
+    with project.memory() as memory:
+        memory.add(FACT)
+    assert json.loads(mindex(project, "--json", "status").stdout)["hooks_resume_at"] == paused["until"]
     (project.data / "hooks-paused").write_text("1")
     project.write(("hello there", "Hello."))
     mindex(project, "hook", "stop", stdin=message(project))

@@ -11,8 +11,8 @@ import pytest
 
 from mcp import Client
 from mindex.cli.main import cli
+from mindex.command_words import in_tool_words
 from mindex.mcp.dialects import DIALECTS, dialect_named
-from mindex.mcp.tool_words import in_tool_words
 from tests.mcp.conftest import Served, structured, text
 from tests.test_code_rules import MODULES, SOURCE
 
@@ -24,7 +24,7 @@ FOR_THE_USER = {
     "token", "web",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
-_NOT_SENT = ("cli", "evaluate", "mcp/http.py", "mcp/tool_words.py")
+_NOT_SENT = ("cli", "evaluate", "mcp/http.py", "command_words.py")
 
 
 def example(part: ast.expr) -> str:

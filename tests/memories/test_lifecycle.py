@@ -720,3 +720,36 @@ def test_the_local_model_is_waited_for_as_long_as_it_takes(tmp_path: Path, monke
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.add("The build runs on Tuesdays").notes == ()
         assert pending(memory) == 0
+
+
+# ── references ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("reference", ["whole", "start", "memory://", "#1", "mem_a1", "MEM_UPPER", "mudpuppy:3"])
+def test_every_verb_takes_the_references_that_get_takes(memory: Memory, reference: str) -> None:
+    ids = {"mudpuppy": ["3", "mem_a1"], "short_id": "MEM_UPPER"}
+    id_ = memory.add("The harbour office has a kitchen", fields={"foreign_ids": ids}).id
+    given = {"whole": id_, "start": id_[:6], "memory://": f"memory://{id_}"}.get(reference, reference)
+    assert [record.id for record in memory.get(given).records] == [id_]
+    assert memory.update(given, importance=7).record == id_
+    assert memory.forget(given).record == id_
+    assert memory.restore(given).record == id_
+    assert len(memory.history(given)) == 4
+    assert memory.undo(given)[0].record == id_
+    newer = memory.add("The harbour office has a new kitchen", supersedes=given)
+    assert memory.entries.find(id_).superseded_by == newer.id
+    assert memory.purge(given).records == 1
+
+
+def test_an_id_of_two_entries_of_other_programs_is_refused_by_name(memory: Memory) -> None:
+    one = memory.add("The pier is green", fields={"foreign_ids": {"mudpuppy": "mem_a1"}}).id
+    two = memory.add("Ada bakes on Sundays", fields={"foreign_ids": {"memorizer": "mem_a1"}}).id
+    with pytest.raises(AmbiguousIdError, match=f"{one}.*{two}"):
+        memory.forget("mem_a1")
+    assert memory.forget("memorizer:mem_a1").record == two
+
+
+def test_a_bare_number_is_no_id_of_another_program(memory: Memory) -> None:
+    memory.add("The pier is green", fields={"foreign_ids": {"mudpuppy": "3"}})
+    with pytest.raises(NotFoundError):
+        memory.forget("3")

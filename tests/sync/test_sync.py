@@ -592,7 +592,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_after_receiving(laptop: Mac
 KILLED = """
 import os, sys
 from mindex.memory import Memory
-from mindex.sync import folder, service
+from mindex.sync import folder, receiver, service
 step, database, place = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 count = 0
 def counted(function):
@@ -605,7 +605,7 @@ def counted(function):
     return run
 real_write = os.fsync
 os.fsync = counted(os.fsync)
-service._Run._apply = counted(service._Run._apply)
+receiver.Receiver._apply = counted(receiver.Receiver._apply)
 service._Run._send = counted(service._Run._send)
 service._Run._retire_duplicates = counted(service._Run._retire_duplicates)
 folder._append = counted(folder._append)

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from mindex.command_words import in_page_words
 from mindex.memory import Memory
 from mindex.web.render import STATIC
 from tests.mcp.team import LONG, Team, bearer, team_server
@@ -27,6 +28,27 @@ PAGES = [
     "/people", "/projects", "/skills", "/collections", "/doctor", "/secrets", "/secrets?scan=1", "/settings",
     "/growth", "/models", "/files/docs/caching.md", "/files/docs/caching.md?lines=3-3&view=source&q=cached", "/job",
 ]  # fmt: skip
+
+
+def test_an_error_names_what_can_be_done_on_the_page(shared: Team) -> None:
+    browser = Browser(shared.url, shared.owner())
+    missing = browser.get("/record/nothingsuch")
+    assert missing.status_code == 404
+    assert "search for it, or Timeline" in missing.text
+    assert "mindex list" not in missing.text
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("run `mindex doctor`", "open Health"),
+        ("`mindex restore abc` brings it back", "the record's page brings it back"),
+        ("`mindex contact list` shows them", "People shows them"),
+        ("run `mindex restore-backup FILE`", "run `mindex restore-backup FILE` on the command line"),
+    ],
+)
+def test_commands_become_pages_or_stay_for_the_command_line(message: str, said: str) -> None:
+    assert in_page_words(message) == said
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -58,8 +58,8 @@ def hook_command(context: Context, event: str, client: str) -> None:
     of the conversation. A hook never fails: errors go to hooks.log in the data folder. docs/hooks.md says how to add
     hooks to an agent.
     """
+    from mindex.hook_pause import is_paused  # the file of this command is also that of `pause`
     from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it
-    from mindex.hooks.pause import is_paused  # as above
     from mindex.hooks.run import HookRun  # as above
 
     folder = default_database().parent
@@ -84,22 +84,22 @@ def hook_command(context: Context, event: str, client: str) -> None:
 def pause_command(context: Context, duration: str | None) -> None:
     """Let the hooks of agents do nothing for a while."""
     from mindex.clock import to_iso  # a hook, which starts with every prompt, does not need it
-    from mindex.hooks.pause import pause  # as above
+    from mindex.hook_pause import pause  # as above
     from mindex.present.hooks import pause_text  # as above
     from mindex.time_parser import parse_time  # as above
 
     settings = load_settings({"db": context.db, "agent": context.agent})
     until = parse_time(duration, ahead=True) if duration else None
     pause(_folder_of(settings), until)
-    shown = to_iso(until) if until is not None else ""
-    context.emit({"paused": True, "until": shown or None}, lambda: pause_text(shown))
+    shown = to_iso(until) if until is not None else None
+    context.emit({"paused": True, "until": shown}, lambda: pause_text(until))
 
 
 @click.command("resume")
 @click.pass_obj
 def resume_command(context: Context) -> None:
     """Let the hooks of agents work again."""
-    from mindex.hooks.pause import resume  # as in `pause`
+    from mindex.hook_pause import resume  # as in `pause`
     from mindex.present.hooks import resume_text  # as above
 
     was_paused = resume(_folder_of(load_settings({"db": context.db, "agent": context.agent})))

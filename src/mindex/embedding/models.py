@@ -127,7 +127,7 @@ class Models:
 
     def _provider_of(self, model: str, active: EmbedderSpec) -> str:
         """The provider of a model that is named without one."""
-        if self._settings.said("embedding.provider"):
+        if self._settings.is_set("embedding.provider"):
             return self._selection.configured_spec.provider
         return "local" if model and is_packaged_or_pulled(full_name("local", model)) else active.provider
 
@@ -171,7 +171,7 @@ class Models:
         if model.role == "rerank":
             return pulled
         space, _ = open_pulled(model)
-        other_provider = self._settings.said("embedding.provider") and self._selection.configured.provider != "local"
+        other_provider = self._settings.is_set("embedding.provider") and self._selection.configured.provider != "local"
         return replace(
             pulled,
             use=f"run `mindex reembed {'--provider local ' if other_provider else ''}--model {model.name}`",
@@ -207,9 +207,9 @@ class Models:
 
     def _chosen_by(self) -> Choice:
         """Which setting names the embedder; '' for the default."""
-        if self._settings.said("embedding.model"):
+        if self._settings.is_set("embedding.model"):
             return "model"
-        return "provider" if self._settings.said("embedding.provider") else ""
+        return "provider" if self._settings.is_set("embedding.provider") else ""
 
     # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────
 

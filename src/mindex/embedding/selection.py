@@ -162,16 +162,16 @@ class EmbedderSelection:
 
     def key_for(self, provider: str) -> str:
         """The API key of the settings, for the provider it was given for; '' for any other provider."""
-        given_for = self.configured.provider == provider or not self._settings.said("embedding.provider")
+        given_for = self.configured.provider == provider or not self._settings.is_set("embedding.provider")
         return self.configured.api_key if given_for else ""
 
     def mismatch(self, space: Space) -> str:
         """A note when the settings name another model than a space was made with; '' when they agree."""
         settings, named, used = self._settings, self.configured_spec, space.embedder_spec
-        other_provider = settings.said("embedding.provider") and named.provider != used.provider
-        other_model = settings.said("embedding.model") and named.model not in ("", used.model, space.model.name)
+        other_provider = settings.is_set("embedding.provider") and named.provider != used.provider
+        other_model = settings.is_set("embedding.model") and named.model not in ("", used.model, space.model.name)
         lengths = (used.dimensions, space.model.dimensions)
-        other_length = settings.said("embedding.dimensions") and named.dimensions not in lengths
+        other_length = settings.is_set("embedding.dimensions") and named.dimensions not in lengths
         if named.provider == "none" or not (other_provider or other_model or other_length):
             return ""
         wanted, had = model_title(named.provider, named.model), space.name

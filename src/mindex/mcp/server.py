@@ -21,6 +21,7 @@ from mcp_types import (
 )
 
 from mindex import __version__
+from mindex.command_words import in_tool_words
 from mindex.errors import MindexError
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.metrics import Metrics
@@ -29,7 +30,6 @@ from mindex.mcp.instructions import complete_instructions
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.resources_prompts_completions import add_resources_prompt_completions, list_documents
 from mindex.mcp.search_app import make_search_app
-from mindex.mcp.tool_words import in_tool_words
 from mindex.mcp.tools import make_tools
 from mindex.mcp.unreadable_messages import AnsweredMessages
 

@@ -17,10 +17,10 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from mindex.command_words import Commands, in_tool_words
 from mindex.errors import MindexError
 from mindex.http_access.current_principal import require_write
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.tool_words import Commands, in_tool_words
 from mindex.memory import Memory
 from mindex.present.text import note_lines
 from mindex.present.to_json import Json, compact_json
@@ -102,7 +102,7 @@ def make_tools(
 ) -> Iterator[StrictTool]:
     """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own.
 
-    `commands`: see `tool_words`; `error_text` returns what an error says to the client.
+    `commands`: see `command_words`; `error_text` returns what an error says to the client.
     """
     for attribute, method in vars(type(toolset)).items():
         for published, own_on_error, reads_too in getattr(method, "tool_marks", ()):

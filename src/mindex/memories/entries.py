@@ -11,22 +11,48 @@ from mindex.values import dataclass
 
 _PAGE = 500
 _NUMBER = re.compile(r"#(?P<number>[0-9]{1,18})")
+_ADDRESS = re.compile(r"memory://(?P<name>.+)", re.IGNORECASE)
+_FOREIGN = re.compile(r"(?P<program>[a-z][a-z_-]*):(?P<id>.+)")
 
 
 def find_entry(store: Store, reference: str) -> Record:
-    """The entry, live or retired, with this id, a unique prefix of it, or this number (`#5`).
+    """The entry, live or retired, that `get` finds by this reference: its id or `memory://ID`, a unique prefix of it,
+    its number (`#5`), or the id by which another program knew it (`mem_a1`, `mudpuppy:3`).
 
     Raises NotFoundError for a chunk or nothing, AmbiguousIdError for several.
     """
     if match := _NUMBER.fullmatch(reference):
         id_ = numbered_id(store, int(match["number"]), store.entries.agents())
+        record = store.retrieval.record(id_) if id_ else None
     else:
-        id_ = resolve_id(store, reference) if reference else None
-    record = store.retrieval.record(id_) if id_ else None
+        address = _ADDRESS.fullmatch(reference)
+        record = _named(store, address["name"] if address else reference) if reference else None
     if record is None or record.kind == "chunk":
         what = "a piece of a file" if record else "nothing that was told"
         raise NotFoundError(f"'{reference}' is {what}", "search for it, or `mindex list --kind memory`")
     return record
+
+
+def _named(store: Store, name: str) -> Record | None:
+    """The record of a whole id, else the entry that another program called exactly so, else that of a prefix."""
+    if (record := store.retrieval.record(name.lower())) is not None:
+        return record
+    # A bare number is what several programs call their entries by.
+    foreign = map(store.retrieval.record, () if name.isdecimal() else foreign_ids(store, name))
+    entries = [one for one in foreign if one is not None and one.kind != "chunk"]
+    if len(entries) > 1:
+        ids = ", ".join(one.id for one in entries[:5])
+        raise AmbiguousIdError(f"other programs knew {len(entries)} entries as '{name}': {ids}", "give the id")
+    if entries:
+        return entries[0]
+    id_ = resolve_id(store, name)
+    return store.retrieval.record(id_) if id_ else None
+
+
+def foreign_ids(store: Store, reference: str) -> Sequence[str]:
+    """Ids of the records that another program knew by a reference, alone or as PROGRAM:ID."""
+    known_as, match = store.retrieval.known_as, _FOREIGN.fullmatch(reference)
+    return known_as(reference) or (known_as(match["id"], match["program"]) if match else ())
 
 
 def resolve_id(store: Store, reference: str) -> str | None:

@@ -104,6 +104,8 @@ class Status:
     size_bytes: int | None
     tier_reason: str = ""  # why not with vectors, if an embedder is configured
     caches: Mapping[str, int] = field(default_factory=dict)
+    hooks_paused: bool = False
+    hooks_resume_at: int | None = None  # None: not by themselves
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from mindex.clock import to_iso
 from mindex.model import Hit, QueryTerms, Record
 from mindex.present.passage import best_passage
 from mindex.present.record_view import place
@@ -85,8 +86,8 @@ def hook_json(event: str, text: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}, ensure_ascii=False)
 
 
-def pause_text(until: str) -> str:
-    end = f"until {until}" if until else "until `mindex resume`"
+def pause_text(until: int | None) -> str:
+    end = f"until {to_iso(until)}" if until is not None else "until `mindex resume`"
     return f"hooks are paused {end}: they recall and store nothing"
 
 

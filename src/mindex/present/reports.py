@@ -10,6 +10,7 @@ from mindex.model.records import IMPORTED
 from mindex.model.reports import ListedModel, PullReport, ReembedReport, RepairReport, SkippedFile
 from mindex.model.spaces import model_title, visible
 from mindex.present.fence import inline
+from mindex.present.hooks import pause_text
 from mindex.present.text import aligned, amount, note_lines
 from mindex.present.to_json import Json, to_json
 
@@ -71,6 +72,7 @@ def status_text(status: Status) -> str:
         *([f"note: {embedding.note}"] if embedding.note else []),
         f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
+        *([pause_text(status.hooks_resume_at)] if status.hooks_paused else []),
     ]
     for one in status.collections:
         when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""

@@ -352,7 +352,7 @@ class SearchService:
             ),
             refining=KeywordWeights(number("search.weights.pairs"), number("search.weights.coverage")),
             neighbours=number("search.weights.neighbours"),
-            rerank=number("search.weights.rerank") if self._settings.said("search.weights.rerank") else None,
+            rerank=number("search.weights.rerank") if self._settings.is_set("search.weights.rerank") else None,
             expansion=number("search.weights.expansion"),
             signals=SignalWeights(
                 number("search.weights.importance"),

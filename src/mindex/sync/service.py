@@ -12,33 +12,29 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mindex.clock import DAY_MS, now_ms
+from mindex.clock import DAY_MS
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError
 from mindex.ids import new_id
-from mindex.model import Progress, Record, Report
+from mindex.model import Progress, Report
 from mindex.model.sync import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
-from mindex.store.sync_rows import MergedRecord, SyncRow
-from mindex.sync.edits import Edit, decode_edit, encode_edit, file_line
+from mindex.store.sync_rows import SyncRow
+from mindex.sync.edits import decode_edit, file_line
 from mindex.sync.folder import (
     Position,
-    ReadLine,
     Segment,
     check_folder,
     list_segments,
-    read_lines,
     read_own,
     rewrite,
     write_lines,
 )
 from mindex.sync.local_changes import LocalChanges
-from mindex.sync.merge import Merge, merge
-from mindex.sync.redact_edit import redact_edit
+from mindex.sync.receiver import Receiver
 from mindex.sync.same_records import SameRecords, restore_circles, unify
 from mindex.sync.stamps import machine_of, time_of
-from mindex.transfer.jsonl_rows import InvalidRow
 
 _BATCH = 500  # lines that are merged in one transaction
 _MACHINES, _OFFSETS = "machines", "offsets"  # names of facts in the store
@@ -78,7 +74,7 @@ class Sync:
         except OSError as error:
             reason = error.strerror or str(error)
             raise MindexError(f"{place} cannot be used ({reason})", "check the drive and its rights") from None
-        if run.updated and embed and not dry_run:
+        if run.receiver.updated and embed and not dry_run:
             if self._queue.in_background:  # in a server
                 self._queue.embed_all()
             else:
@@ -122,15 +118,6 @@ def _positions(facts: dict[str, str]) -> dict[str, Position]:
     return {name: Position(*place) for name, place in json.loads(facts.get(_OFFSETS, "{}")).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Received:
-    """An edit of another machine, and where it was read."""
-
-    edit: Edit
-    segment: Segment
-    line: int
-
-
 @dataclass(slots=True)
 class _Run:
     """One sync, and what it did so far."""
@@ -140,22 +127,17 @@ class _Run:
     folder: Path
     dry_run: bool
     report: Report | None
+    receiver: Receiver = field(init=False)  # of `execute`
     machines: list[str] = field(default_factory=list)  # ids of this memory, the current one last
     new: bool = False  # whether the current id was taken by this run
     seen_machines: set[str] = field(default_factory=set)
     sent: int = 0
-    received: int = 0
-    updated: dict[str, None] = field(default_factory=dict)
-    purged: set[str] = field(default_factory=set)
     same: list[SameRecords] = field(default_factory=list)
     conflicts: list[SyncConflict] = field(default_factory=list)
     ignored: list[IgnoredLine] = field(default_factory=list)
     kept_back: dict[str, str] = field(default_factory=dict)
     redacted: dict[str, None] = field(default_factory=dict)
-    waiting: dict[str, int] = field(default_factory=dict)  # record → edits
-    new_turns: list[str] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
-    ahead: dict[str, int] = field(default_factory=dict)  # machine → milliseconds
 
     def execute(self) -> None:
         """Stamp, read and merge, retire duplicates, send."""
@@ -167,9 +149,10 @@ class _Run:
             self._stamp()
         facts = self.store.sync.facts()
         positions = _positions(facts)
+        self.receiver = Receiver(self.store, self.redactor, self.machines[-1], self._stamp, self.dry_run)
         others = [one for one in segments if strange or one.machine != self.machines[-1]]
         for place, segment in enumerate(others, start=1):
-            positions[segment.name] = self._read(segment, positions.get(segment.name, Position()))
+            positions[segment.name] = self.receiver.read(segment, positions.get(segment.name, Position()))
             if self.report is not None:
                 self.report(Progress("sync", place, len(others), detail=segment.name))
         positions = {one.name: positions[one.name] for one in others}
@@ -213,153 +196,16 @@ class _Run:
         self.kept_back |= changes.kept_back
         self.redacted |= changes.redacted
 
-    # ── receiving ─────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _read(self, segment: Segment, position: Position) -> Position:
-        """Merge the lines after a position. Returns the new one: before the first line that could not be used.
-
-        Such a line is read again next time: it may be whole then, or this program newer.
-        """
-        whole = True
-        batch: list[_Received] = []
-        for line in read_lines(segment, position):
-            try:
-                received = self._parse(segment, line)
-            except InvalidRow as error:
-                self.ignored.append(IgnoredLine(segment.name, line.number, str(error)))
-                whole = False
-                continue
-            batch.append(received)
-            if len(batch) == _BATCH:
-                self._apply(batch)
-                batch = []
-            if whole:
-                position = Position(line.end, line.number, line.checksum)
-        self._apply(batch)
-        return position
-
-    def _parse(self, segment: Segment, line: ReadLine) -> _Received:
-        """The edit of a line, redacted. Raises InvalidRow for a line that holds none."""
-        if line.reason:
-            raise InvalidRow(line.reason)
-        edit = decode_edit(line.json)
-        try:
-            encode_edit(edit).encode()
-        except UnicodeEncodeError:
-            raise InvalidRow("it holds half a character (a lone surrogate)") from None
-        self.seen_machines.add(machine_of(edit.stamp))
-        edit, kinds = redact_edit(edit, self.redactor)
-        self.redacted.update(dict.fromkeys(kinds))
-        ahead = time_of(edit.stamp) - now_ms()
-        if ahead > _CLOCK_AHEAD:
-            self.ahead[machine_of(edit.stamp)] = max(ahead, self.ahead.get(machine_of(edit.stamp), 0))
-        return _Received(edit, segment, line.number)
-
-    def _apply(self, batch: Sequence[_Received]) -> None:
-        """Merge edits with what is known, in one transaction. Edits that are known already are passed over."""
-        known = {row.stamp for row in self.store.sync.with_stamps([one.edit.stamp for one in batch])}
-        new = {one.edit.stamp: one for one in batch if one.edit.stamp not in known}
-        by_record: defaultdict[str, list[_Received]] = defaultdict(list)
-        for one in new.values():
-            by_record[one.edit.record].append(one)
-        if not by_record:
-            return
-        self._purge({id_: found for id_, found in by_record.items() if any(one.edit.purged for one in found)})
-        with self.store.entries.transaction():
-            self._stamp()
-            rows = self._rows_of(by_record)
-            merged = [self._merge(id_, rows[id_], received) for id_, received in by_record.items()]
-            self.store.sync.put_merged(list(filter(None, merged)))
-            for id_ in self.new_turns:
-                # Its facts are extracted where it was added: here they would be added a second time.
-                self.store.entries.mark_extracted(id_, 0)
-        self.new_turns.clear()
-
-    def _rows_of(self, records: Iterable[str]) -> dict[str, list[SyncRow]]:
-        rows: dict[str, list[SyncRow]] = {id_: [] for id_ in records}
-        for row in self.store.sync.of_records(list(rows)):
-            rows[row.record].append(row)
-        return rows
-
-    def _purge(self, received: dict[str, list[_Received]]) -> None:
-        """Remove the records that another machine purged, unless they were made again since."""
-        if not received:
-            return
-        ids = []
-        for id_, rows in self._rows_of(received).items():
-            edits = [decode_edit(row.line) for row in rows if row.line]
-            if merge([*edits, *(one.edit for one in received[id_])]).record is None:
-                ids.append(id_)
-        present = sorted(self.store.entries.owners(ids))
-        self.purged.update(present)
-        if not self.dry_run:
-            self.store.entries.purge(present)
-        with self.store.entries.transaction():
-            self.store.sync.drop([row.stamp for row in self.store.sync.of_records(ids) if not row.line])
-
-    def _merge(self, id_: str, rows: Sequence[SyncRow], received: Sequence[_Received]) -> MergedRecord | None:
-        """Merge the edits of one record and store their rows. Returns what is to be stored of it."""
-        stored = self.store.retrieval.record(id_)
-        usable = [one for one in received if self._may_change(stored, one)]
-        edits = [decode_edit(row.line) for row in rows]
-        before = merge(edits)
-        if stored is not None and before.record is not None:
-            unrecorded = LocalChanges(self.store, self.machines[-1]).stamp_unrecorded(stored, before)
-            if unrecorded is not None:
-                self.store.sync.put([unrecorded])
-                edits.append(decode_edit(unrecorded.line))
-        after = merge([*edits, *(one.edit for one in usable)])
-        covered = frozenset(after.covered)
-        kept = [one.edit for one in usable if one.edit.stamp not in covered]
-        self.store.sync.drop(after.covered)
-        self.store.sync.put([SyncRow(edit.stamp, id_, encode_edit(edit)) for edit in kept])
-        self.received += len(usable)
-        self._note_refused(after, usable)
-        self.waiting.pop(id_, None)
-        if after.record is None:
-            self.waiting[id_] = sum(not edit.purged for edit in kept)
-            return None
-        self._note_conflicts(after.record, before, after)
-        self.updated[id_] = None
-        if stored is None and after.record.kind == "turn":
-            self.new_turns.append(id_)
-        return MergedRecord(after.record, tuple(after.history))
-
-    def _may_change(self, stored: Record | None, received: _Received) -> bool:
-        """Whether an edit may be one of the record with its id: no edit makes it another kind or another agent's."""
-        origin = received.edit.origin
-        taken = stored is not None and (
-            stored.kind == "chunk"
-            or (origin is not None and (origin.kind, origin.agent) != (stored.kind, stored.agent))
-        )
-        if taken:
-            reason = f"its id, {received.edit.record}, belongs to another record here"
-            self.ignored.append(IgnoredLine(received.segment.name, received.line, reason))
-        return not taken
-
-    def _note_refused(self, merged: Merge, received: Iterable[_Received]) -> None:
-        for one in received:
-            if (reason := merged.refused.get(one.edit.stamp)) is not None:
-                self.ignored.append(IgnoredLine(one.segment.name, one.line, reason))
-
-    def _note_conflicts(self, record: Record, before: Merge, after: Merge) -> None:
-        known = {one.stamp for one in before.overwritten}
-        for one in after.overwritten:
-            if one.stamp not in known:
-                shown = record.summary or record.title
-                machine = machine_of(one.stamp)
-                self.conflicts.append(SyncConflict(record.id, record.kind, shown, one.names, machine))
-
     def _retire_duplicates(self) -> None:
         """Retire what two machines made of the same. These are changes of this machine, and sent with the others."""
-        self.same += unify(self.store, self.updated)
+        self.same += unify(self.store, self.receiver.updated)
         for one in self.same:
             if one.differing:
                 conflict = SyncConflict(
                     one.kept.id, one.kept.kind, one.kept.summary, one.differing, self.machines[-1], one.retired.id
                 )
                 self.conflicts.append(conflict)
-        for id_ in restore_circles(self.store, self.updated):
+        for id_ in restore_circles(self.store, self.receiver.updated):
             self.notes[f"{id_} was superseded in a circle, on two machines, and is restored"] = None
         with self.store.entries.transaction():
             self._stamp()
@@ -393,26 +239,26 @@ class _Run:
 
     def result(self) -> SyncReport:
         notes = dict(self.notes)
-        for machine, ahead in sorted(self.ahead.items()):
+        for machine, ahead in sorted(self.receiver.ahead.items()):
             notes[
                 f"the clock of {machine} is {ahead / 3_600_000:.0f} hours ahead: where two machines change the same, "
                 "its changes win"
             ] = None
-        if self.redacted:
-            notes[f"secrets were left out: {', '.join(self.redacted)}"] = None
+        if redacted := self.redacted | self.receiver.redacted:
+            notes[f"secrets were left out: {', '.join(redacted)}"] = None
         return SyncReport(
             folder=str(self.folder),
             machine="" if self.new and self.dry_run else self.machines[-1],
-            machines=len(self.seen_machines | {self.machines[-1]}),
+            machines=len(self.seen_machines | self.receiver.machines | {self.machines[-1]}),
             sent=self.sent,
-            received=self.received,
-            updated=tuple(self.updated),
-            purged=len(self.purged),
+            received=self.receiver.received,
+            updated=tuple(self.receiver.updated),
+            purged=len(self.receiver.purged),
             merged=tuple((one.kept.id, one.retired.id) for one in self.same),
-            conflicts=tuple(self.conflicts),
-            ignored=tuple(self.ignored),
+            conflicts=(*self.receiver.conflicts, *self.conflicts),
+            ignored=(*self.ignored, *self.receiver.ignored),
             kept_back=tuple(self.kept_back.items()),
-            waiting=sum(self.waiting.values()),
+            waiting=sum(self.receiver.waiting.values()),
             dry_run=self.dry_run,
             notes=tuple(notes),
         )

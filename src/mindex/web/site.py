@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from mindex.command_words import in_page_words
 from mindex.errors import AccessDeniedError, MindexError, NotFoundError, read_only_token
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import current_principal
@@ -134,7 +135,9 @@ class Site:
         try:
             return handler(call)
         except MindexError as error:
-            return call.render("error.html", code=status_of(error), error=self.shown_error(error))
+            shown = self.shown_error(error)
+            said = MindexError(in_page_words(shown.message), in_page_words(shown.hint))
+            return call.render("error.html", code=status_of(error), error=said)
         except Exception as error:  # a bug: the page says so, the log has the rest
             logger.exception("%s failed", request.url.path)
             unexpected = MindexError(f"unexpected {type(error).__name__}", "the server's log says more")

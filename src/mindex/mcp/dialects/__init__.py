@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindex.command_words import Commands
 from mindex.errors import UsageError
-from mindex.mcp.tool_words import Commands
 from mindex.search.guidance import Guidance
 
 # This module must not import the SDK: `mindex serve --help` reads DIALECTS.

@@ -6,7 +6,7 @@ from mindex.clock import now_ms
 from mindex.private_files import make_private_folder
 
 _FILE = "hooks-paused"
-_FOREVER = 2**62
+WITHOUT_END = 2**62
 
 
 def pause(folder: Path, until: int | None) -> None:
@@ -23,11 +23,19 @@ def resume(folder: Path) -> bool:
 
 
 def is_paused(folder: Path) -> bool:
-    """Return whether hooks are to do nothing now. A file that cannot be read is a pause without an end."""
+    """Return whether hooks are to do nothing now."""
+    return now_ms() < paused_until(folder)
+
+
+def paused_until(folder: Path) -> int:
+    """Return when a pause ends, `WITHOUT_END` where only `resume` ends it; 0 if there was none.
+
+    A file that cannot be read is a pause without an end.
+    """
     try:
         text = (folder / _FILE).read_text("utf-8").strip()
     except FileNotFoundError:
-        return False
+        return 0
     except (OSError, UnicodeError):
-        return True
-    return now_ms() < (int(text) if text.isdecimal() else _FOREVER)
+        return WITHOUT_END
+    return int(text) if text.isdecimal() else WITHOUT_END

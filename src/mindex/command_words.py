@@ -1,8 +1,9 @@
-"""Errors and notes in the words of an MCP client: commands of the command line become tools, options arguments.
+"""Errors and notes in the words of an MCP client or of the web page: commands become tools or pages.
 
 A message of mindex names the next step as a person would type it: `mindex restore ID` in backquotes, or an option such
 as --db. A client has no command line, so whatever a server sends goes through `in_tool_words`. What a tool of its
-dialect does is said with that tool (`Dialect.commands`); the rest is for the user to run.
+dialect does is said with that tool (`Dialect.commands`); the rest is for the user to run. An error that a page shows
+names the page that does it.
 """
 
 import re
@@ -13,10 +14,37 @@ Commands = Sequence[tuple[str, str]]
 
 # Options that the user starts the server with.
 _SERVER_OPTIONS = frozenset({"db", "db-read", "agent", "http", "root", "tools"})
+_COMMAND = re.compile(r"(?P<run>run )?`mindex (?P<command>[^`]+)`")
 _REFERENCE = re.compile(
     r"(?P<asked>ask the user to run )?(?P<run>run )?`mindex (?P<command>[^`]+)`"
     r"|(?<![\w`-])--(?P<option>[a-z][a-z-]*[a-z])(?![\w-])"
 )
+
+
+# What the web page does, by the names of its menu.
+_PAGES: Commands = (
+    (r"(?:restore|undo|history|update|forget|purge)(?: .*)?", "the record's page"),
+    (r"list --kind memory", "Timeline"),
+    (r"contact .*", "People"),
+    (r"project .*", "Projects"),
+    (r"skill .*", "Skills"),
+    (r"profile .*", "Profile"),
+    (r"doctor|status|optimize|backfill|reembed", "Health"),
+    (r"index(?: .*)?", "Collections"),
+)
+
+
+def in_page_words(text: str) -> str:
+    """Return a message with its commands as the web page knows them; what no page does is for the command line."""
+    return _COMMAND.sub(_page, text)
+
+
+def _page(match: re.Match[str]) -> str:
+    page = _first_fitting(match["command"], _PAGES)
+    run = match["run"] or ""
+    if page is None:
+        return f"{run}`mindex {match['command']}` on the command line"
+    return f"{'open ' if run else ''}{page}"
 
 
 def in_tool_words(text: str, commands: Commands, arguments: Collection[str] = ()) -> str:
