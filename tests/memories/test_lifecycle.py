@@ -720,3 +720,20 @@ def test_the_local_model_is_waited_for_as_long_as_it_takes(tmp_path: Path, monke
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.add("The build runs on Tuesdays").notes == ()
         assert pending(memory) == 0
+
+
+# ── ids of other programs ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_another_program_called_it_names_a_memory_to_every_verb(memory: Memory) -> None:
+    id_ = memory.add("Builds run on Fridays", fields={"foreign_ids": {"memory-mcp": "mem_b", "mudpuppy": ["7"]}}).id
+    memory.add("Builds never run on Sundays", fields={"foreign_ids": {"mudpuppy": "8", "short_id": "mem_c"}})
+    memory.add("Builds are signed", fields={"foreign_ids": {"memory-mcp": "mem_c"}})
+    assert memory.update("mem_b", text="Builds run on Mondays").record == id_
+    assert memory.forget("mudpuppy:7").record == id_
+    assert memory.restore("memory-mcp:mem_b").record == id_
+    assert [change.action for change in memory.history("mem_b")] == ["add", "update", "forget", "restore"]
+    with pytest.raises(AmbiguousIdError, match="'mem_c' was the id of"):
+        memory.forget("mem_c")
+    with pytest.raises(NotFoundError):  # a bare number may be meant as one of ours
+        memory.forget("7")

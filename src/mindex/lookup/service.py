@@ -11,7 +11,7 @@ from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
 from mindex.memories.contacts_projects_skills import Things
-from mindex.memories.entries import numbered_id, resolve_id
+from mindex.memories.entries import foreign_matches, numbered_id, resolve_id
 from mindex.model import KINDS, GetResult, Record, Usage
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
@@ -23,7 +23,6 @@ _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?P<scheme>doc|memory)://(?P<name>.+)", re.IGNORECASE)
 _NUMBER = re.compile(r"#?(?P<number>\d{1,18})")
-_FOREIGN = re.compile(r"(?P<program>[a-z][a-z_-]*):(?P<id>.+)")
 _MOST_MATCHES = 100
 _LONGEST_REASON = 200
 
@@ -123,7 +122,8 @@ class Lookup:
         except ForbiddenPathError as error:  # the other program may have called it by an absolute path
             found, refused = [], error
         if not found and not is_file:
-            found = self._live([*self._numbered(name), *self._foreign(reference, name)], as_of)
+            ids = [*self._numbered(name), *self._foreign(reference, name)]
+            found = self._live(ids, as_of) or list(self._refuse_forgotten(ids))
         if not found and address is None:  # `memory://ID` is an id and no name
             found = self._live([one.id for things in self._things for one in things.named(name)], as_of)
         if not found and refused is not None:
@@ -141,10 +141,8 @@ class Lookup:
 
     def _foreign(self, *references: str) -> Sequence[str]:
         """Ids of the records that another program knew by one of these, alone or as PROGRAM:ID."""
-        known_as = self._store.retrieval.known_as
         for reference in dict.fromkeys(references):
-            match = _FOREIGN.fullmatch(reference)
-            if found := known_as(reference) or (known_as(match["id"], match["program"]) if match else ()):
+            if found := foreign_matches(self._store, reference):
                 return self._of_agent(found)[:_MOST_MATCHES]
         return ()
 

@@ -11,17 +11,18 @@ from mindex.values import dataclass
 
 _PAGE = 500
 _NUMBER = re.compile(r"#(?P<number>[0-9]{1,18})")
+_FOREIGN = re.compile(r"(?P<program>[a-z][a-z_-]*):(?P<id>.+)")
 
 
 def find_entry(store: Store, reference: str) -> Record:
-    """The entry, live or retired, with this id, a unique prefix of it, or this number (`#5`).
+    """The entry, live or retired, with this id, a unique prefix of it, this number (`#5`), or this foreign id.
 
     Raises NotFoundError for a chunk or nothing, AmbiguousIdError for several.
     """
     if match := _NUMBER.fullmatch(reference):
         id_ = numbered_id(store, int(match["number"]), store.entries.agents())
     else:
-        id_ = resolve_id(store, reference) if reference else None
+        id_ = (resolve_id(store, reference) or _imported_id(store, reference)) if reference else None
     record = store.retrieval.record(id_) if id_ else None
     if record is None or record.kind == "chunk":
         what = "a piece of a file" if record else "nothing that was told"
@@ -36,6 +37,24 @@ def resolve_id(store: Store, reference: str) -> str | None:
         return reference.lower()
     if len(ids) > 1:
         raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
+    return ids[0] if ids else None
+
+
+def foreign_matches(store: Store, reference: str) -> tuple[str, ...]:
+    """Ids of the records, live or retired, that another program knew by this id, alone or as PROGRAM:ID."""
+    match = _FOREIGN.fullmatch(reference)
+    known_as = store.retrieval.known_as
+    return known_as(reference) or (known_as(match["id"], match["program"]) if match else ())
+
+
+def _imported_id(store: Store, reference: str) -> str | None:
+    """The id of the record with a foreign id; None when there is none. Raises AmbiguousIdError for several.
+
+    A number needs its program (`mudpuppy:5`): alone it may be meant as one of ours, and what is changed is changed.
+    """
+    ids = () if reference.isdecimal() else foreign_matches(store, reference)
+    if len(ids) > 1:
+        raise AmbiguousIdError(f"'{reference}' was the id of {', '.join(ids[:5])}", "give one of these ids")
     return ids[0] if ids else None
 
 
