@@ -15,6 +15,7 @@ from mindex.clock import from_iso
 from mindex.memory import Memory
 from mindex.model import Usage
 from mindex.model.transfer import ImportReport, TableReport
+from mindex.present.transfer import import_text
 from tests.transfer.foreign_programs import mudpuppy
 from tests.transfer.foreign_programs.build import DAY, NOON, Rows, fill
 from tests.transfer.foreign_programs.full import FULL, MUDPUPPY, make_full
@@ -264,6 +265,21 @@ def test_get_finds_a_merged_row_by_the_ids_of_both(tmp_path: Path, memory: Memor
     assert memory.get("mudpuppy:4004").records == memory.get("4004").records == (kept,)
     assert kept.fields["foreign_ids"] == {"mudpuppy": ["3003", "4004"]}
     assert len(memory.history(kept.id)) == 1
+
+
+def test_the_values_of_a_merged_row_that_the_record_has_not_are_named(tmp_path: Path, memory: Memory) -> None:
+    imported("mudpuppy", tmp_path, memory)
+    changed = {"importance": 3, "tags": '["ui", "night"]', "entry_type": "whim", "created_at": NOON, "access_count": 0}
+    row = dict(MUDPUPPY["memory_entries"][0], id=4004, content_hash="another", **changed, last_accessed_at=None)
+    other = fill(tmp_path / "other.db", mudpuppy.SCHEMA, {"memory_entries": [row]})
+    assert memory.transfer.import_(other, dry_run=True).merged[0].not_kept == {}
+    report = memory.transfer.import_(other)
+    (merged,) = report.merged
+    assert merged.not_kept == {
+        "type": "fact", "importance": 3, "tags": ["night"], "created_at": "2026-03-01T12:00:00Z", "entry_type": "whim",
+    }  # fmt: skip
+    line = f"merged memory_entries 4004 into {merged.into}, which has the same text; not kept: type fact, importance 3"
+    assert f"{line}, tags night, created_at 2026-03-01T12:00:00Z, entry_type whim\n" in import_text(report)
 
 
 def test_counts_that_no_engine_can_hold_do_not_stop_an_import(tmp_path: Path, memory: Memory) -> None:

@@ -103,7 +103,9 @@ class MemoryHost:
             theirs = settings.database
             own = Path(theirs).with_suffix(".mindex.db")
             command = f"`mindex --db {own} import {theirs}`"
-            log_note(f"{error.message}; using {own}; the user can bring its entries over: {command} on the command line")
+            log_note(
+                f"{error.message}; using {own}; the user can bring its entries over: {command} on the command line"
+            )
             # No agent reads the log: the answers of an empty memory say it, too.
             guidance = self.options.guidance
             bring = f"to bring over the entries of before, ask the user to run {command}"
