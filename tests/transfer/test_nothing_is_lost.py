@@ -287,3 +287,30 @@ def test_counts_that_no_engine_can_hold_do_not_stop_an_import(tmp_path: Path, me
     source = fill(tmp_path / "other.db", mudpuppy.SCHEMA, {"memory_entries": rows})
     assert memory.transfer.import_(source).added == 1
     assert next(iter(memory.get("mudpuppy:3003").usage.values())).count == 2**31
+
+
+def test_vectors_are_counted_without_the_extension_that_reads_them(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "mudpuppy.db"
+    make_full("mudpuppy", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE vec_entries_rowids (rowid INTEGER PRIMARY KEY, id, chunk_id, chunk_offset)")
+        connection.execute("INSERT INTO vec_entries_rowids VALUES (3003, NULL, 1, 0), (3004, NULL, 1, 1)")
+        connection.commit()
+    tables = {one.table: one for one in memory.transfer.import_(path).tables}
+    vectors = tables["vec_entries"]
+    assert (vectors.read, vectors.dropped) == (2, 2)
+    assert "vec_entries_rowids" not in tables
+
+
+def test_files_and_collections_without_pieces_are_named(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "memory-search.db"
+    make_full("memory-search", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO files (id, path, mtime, content_hash, indexed_at) VALUES (7, '/home/eve/empty.md', 1, '', 1)"
+        )
+        connection.execute("INSERT INTO collections (id, name, created_at) VALUES (7, 'later', 1)")
+        connection.commit()
+    tables = {one.table: one for one in memory.transfer.import_(path).tables}
+    assert tables["files"].why == ("no piece of it is there: /home/eve/empty.md (1)",)
+    assert tables["collections"].why == ("no file with pieces is in it: later (1)",)
