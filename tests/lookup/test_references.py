@@ -175,9 +175,9 @@ def test_what_another_program_called_exactly_so_wins_over_the_start_of_an_id(mem
 
 
 def test_a_forgotten_record_is_said_to_be_one(memory: Memory) -> None:
-    id_ = memory.add("The standup is at nine").id
+    id_ = memory.add("The standup is at nine", fields={"foreign_ids": {"memory-mcp": "mem_a1"}}).id
     memory.forget(id_)
-    for reference in (id_, "#1"):
+    for reference in (id_, "#1", "1", "mem_a1", "memory-mcp:mem_a1"):
         found = memory.get(reference)
         assert (found.records, found.missing) == ((), (reference,))
         assert found.why == (f"'{id_}' is forgotten; `mindex restore {id_}` brings it back",)

@@ -338,6 +338,21 @@ async def test_queries_have_the_operators_of_memory_mcp(
     assert answer["total_count"] == len(names)
 
 
+async def test_a_word_in_the_content_is_found_however_its_letters_are_written(client: Client) -> None:
+    ids = {await stored(client, f"The frontend is {word}.") for word in ("TypeScript", "typescript", "Typescript")}
+    await stored(client, "A script of any type runs.")
+    for query in ("{content}: typescript", "content:TypeScript"):
+        answer = await call(client, "memory_recall", query=query)
+        assert {entry["id"] for entry in answer["index"]} == ids
+        assert "notes" not in answer
+
+
+async def test_a_memory_is_changed_by_the_id_that_it_had_before_an_import(client: Client, memory: Memory) -> None:
+    id_ = memory.add("Builds run on Fridays", fields={"foreign_ids": {"memory-mcp": "mem_b"}}).id
+    assert (await call(client, "memory_store", id="mem_b", content="Builds run on Mondays"))["id"] == id_
+    assert (await call(client, "memory_forget", id="mem_b"))["memory_id"] == id_
+
+
 def test_only_plain_words_are_all_required() -> None:
     assert all_words("coding preferences") == '"coding" "preferences"'
     assert all_words("python OR javascript") == "python OR javascript"

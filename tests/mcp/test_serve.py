@@ -275,7 +275,13 @@ def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_
     host = MemoryHost(ServerOptions(settings=KEYWORD, foreign=VARIABLES[tools]))
     own = tmp_path / "memory.mindex.db"
     assert host.memory.settings.database == str(own)
-    assert f"bring its entries over: `mindex --db {own} import {theirs}`" in capsys.readouterr().err
+    bring = f"`mindex --db {own} import {theirs}`"
+    assert f"bring its entries over: {bring}" in capsys.readouterr().err
+    for scope in ({}, {"kinds": ["memory"]}):
+        (note,) = host.memory.search("harbour", **scope).notes
+        assert bring in note
+    host.memory.add("The harbour opens at six.")
+    assert not any(bring in note for note in host.memory.search("harbour").notes)
     host.close()
 
 

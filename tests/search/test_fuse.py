@@ -53,6 +53,14 @@ def test_a_profile_is_not_better_for_being_long_as_its_values_are_embedded_apart
     assert fused["memory"].total > fused["profile"].total
 
 
+def test_a_memory_of_several_pieces_is_not_better_for_having_more_of_them() -> None:
+    lengths = {"licence": 16_000, "page": 800, "note": 80}
+    vector = [ScoredRecord(id_, 0.5, "memory", length=length) for id_, length in lengths.items()]
+    fused = blend(Candidates((), vector, cosine_zscores={"licence": 3.0, "page": 3.0, "note": 5.0}))
+    assert fused["licence"] == fused["page"]
+    assert fused["note"].total > fused["licence"].total
+
+
 def test_minmax_is_sixty_to_forty() -> None:
     fused = minmax(Candidates(scored(a=4.0, b=2.0), scored(b=0.9, a=0.5)))
     assert fused["a"].total == pytest.approx(0.4)

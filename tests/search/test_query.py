@@ -33,7 +33,7 @@ def test_stop_words_are_kept_when_nothing_else_is_left() -> None:
         ("program*", AnyOf((Prefix("program"), Term("program")))),
         ("programming*", AnyOf((Prefix("programming"), Term("program")))),
         ("title:red", Term("red", "title")),
-        ("{content}: red", Term("red", "text")),
+        ("{content}: red", AnyOf((Term("red", "text"), Term("red", "identifiers")))),
         ("{summary}: red tea", AllOf((Term("red", "summary"), Term("tea")))),
         ('title:"red tea"', Phrase(("red", "tea"), "title")),
     ],

@@ -15,6 +15,7 @@ from mindex.clock import from_iso
 from mindex.memory import Memory
 from mindex.model import Usage
 from mindex.model.transfer import ImportReport, TableReport
+from mindex.present.transfer import import_text
 from tests.transfer.foreign_programs import mudpuppy
 from tests.transfer.foreign_programs.build import DAY, NOON, Rows, fill
 from tests.transfer.foreign_programs.full import FULL, MUDPUPPY, make_full
@@ -266,8 +267,50 @@ def test_get_finds_a_merged_row_by_the_ids_of_both(tmp_path: Path, memory: Memor
     assert len(memory.history(kept.id)) == 1
 
 
+def test_the_values_of_a_merged_row_that_the_record_has_not_are_named(tmp_path: Path, memory: Memory) -> None:
+    imported("mudpuppy", tmp_path, memory)
+    changed = {"importance": 3, "tags": '["ui", "night"]', "entry_type": "whim", "created_at": NOON, "access_count": 0}
+    row = dict(MUDPUPPY["memory_entries"][0], id=4004, content_hash="another", **changed, last_accessed_at=None)
+    other = fill(tmp_path / "other.db", mudpuppy.SCHEMA, {"memory_entries": [row]})
+    assert memory.transfer.import_(other, dry_run=True).merged[0].not_kept == {}
+    report = memory.transfer.import_(other)
+    (merged,) = report.merged
+    assert merged.not_kept == {
+        "type": "fact", "importance": 3, "tags": ["night"], "created_at": "2026-03-01T12:00:00Z", "entry_type": "whim",
+    }  # fmt: skip
+    line = f"merged memory_entries 4004 into {merged.into}, which has the same text; not kept: type fact, importance 3"
+    assert f"{line}, tags night, created_at 2026-03-01T12:00:00Z, entry_type whim\n" in import_text(report)
+
+
 def test_counts_that_no_engine_can_hold_do_not_stop_an_import(tmp_path: Path, memory: Memory) -> None:
     rows = [dict(MUDPUPPY["memory_entries"][0], access_count="9" * 19, last_accessed_at=-5)]
     source = fill(tmp_path / "other.db", mudpuppy.SCHEMA, {"memory_entries": rows})
     assert memory.transfer.import_(source).added == 1
     assert next(iter(memory.get("mudpuppy:3003").usage.values())).count == 2**31
+
+
+def test_vectors_are_counted_without_the_extension_that_reads_them(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "mudpuppy.db"
+    make_full("mudpuppy", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE vec_entries_rowids (rowid INTEGER PRIMARY KEY, id, chunk_id, chunk_offset)")
+        connection.execute("INSERT INTO vec_entries_rowids VALUES (3003, NULL, 1, 0), (3004, NULL, 1, 1)")
+        connection.commit()
+    tables = {one.table: one for one in memory.transfer.import_(path).tables}
+    vectors = tables["vec_entries"]
+    assert (vectors.read, vectors.dropped) == (2, 2)
+    assert "vec_entries_rowids" not in tables
+
+
+def test_files_and_collections_without_pieces_are_named(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "memory-search.db"
+    make_full("memory-search", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO files (id, path, mtime, content_hash, indexed_at) VALUES (7, '/home/eve/empty.md', 1, '', 1)"
+        )
+        connection.execute("INSERT INTO collections (id, name, created_at) VALUES (7, 'later', 1)")
+        connection.commit()
+    tables = {one.table: one for one in memory.transfer.import_(path).tables}
+    assert tables["files"].why == ("no piece of it is there: /home/eve/empty.md (1)",)
+    assert tables["collections"].why == ("no file with pieces is in it: later (1)",)

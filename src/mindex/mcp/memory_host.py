@@ -13,6 +13,8 @@ from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
 from mindex.memory import Memory
 from mindex.model import Collection
+from mindex.search.guidance import Guidance
+from mindex.values import replace
 
 
 class MemoryHost:
@@ -100,19 +102,25 @@ class MemoryHost:
                 raise
             theirs = settings.database
             own = Path(theirs).with_suffix(".mindex.db")
-            bring = f"the user can bring its entries over: `mindex --db {own} import {theirs}` on the command line"
-            log_note(f"{error.message}; using {own}; {bring}")
-            return self._memory_with(self._settings(str(own)))
+            command = f"`mindex --db {own} import {theirs}`"
+            log_note(
+                f"{error.message}; using {own}; the user can bring its entries over: {command} on the command line"
+            )
+            # No agent reads the log: the answers of an empty memory say it, too.
+            guidance = self.options.guidance
+            bring = f"to bring over the entries of before, ask the user to run {command}"
+            fill, add = (f"{words}; {bring}" for words in (guidance.fill, guidance.add))
+            return self._memory_with(self._settings(str(own)), replace(guidance, fill=fill, add=add))
 
     def _settings(self, db: str | None) -> Settings:
         flags = {**self.options.settings, "db": db, "agent": self.options.agent}
         return load_settings(flags, foreign=self.options.foreign)
 
-    def _memory_with(self, settings: Settings) -> Memory:
+    def _memory_with(self, settings: Settings, guidance: Guidance | None = None) -> Memory:
         if settings.text("db") and "://" not in settings.database and not Path(settings.database).exists():
             log_note(f"{settings.database} is new: this memory is empty")
         wait = settings.number("embedding.wait")
-        memory = Memory(settings=settings, query_wait=wait, guidance=self.options.guidance)
+        memory = Memory(settings=settings, query_wait=wait, guidance=guidance or self.options.guidance)
         memory.embedding_queue.in_background = True
         memory.embedding.on_first_use(self.background.embed)
         return memory

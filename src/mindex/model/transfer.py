@@ -23,10 +23,14 @@ class SkippedRow:
 
 @dataclass(frozen=True, slots=True)
 class MergedRow:
-    """A row whose text a record has already: its place in the source, and the id of that record."""
+    """A row whose text a record has already: its place in the source, and the id of that record.
+
+    `not_kept` has the values of the row that the record does not have, by name; a dry run does not compare them.
+    """
 
     where: str
     into: str
+    not_kept: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from mindex.model.transfer import CopyReport, ExportReport, ImportReport, TableReport
+from mindex.model.transfer import CopyReport, ExportReport, ImportReport, MergedRow, TableReport
 from mindex.present.fence import one_line
+from mindex.present.record_view import field_text, shortened_words
 from mindex.present.text import aligned, amount, first_lines, note_lines
 
+_LONGEST_VALUE = 60  # bytes of a value in a line; --json has the whole
 _COUNTS = ("read", "stored", "merged", "dropped")
 
 
@@ -23,9 +25,20 @@ def import_text(report: ImportReport) -> str:
     added = "would be added" if report.dry_run else "added"
     lines = [f"{report.read} read, {report.added} {added}, {report.duplicates} there already"]
     lines += first_lines([f"skipped {one.where}: {one.reason}" for one in report.skipped])
-    lines += first_lines([f"merged {one.where} into {one.into}, which has the same text" for one in report.merged])
-    lines += first_lines([f"number {old} → {new}" for old, new in report.renumbered])
+    lines += first_lines([_merged_line(one) for one in report.merged])
+    if report.renumbered:
+        lines.append(f"new numbers: {', '.join(first_lines([f'{o} → {n}' for o, n in report.renumbered]))}")
     return "\n".join([*lines, *note_lines(report.notes), *_table(report.tables)])
+
+
+def _merged_line(one: MergedRow) -> str:
+    line = f"merged {one.where} into {one.into}, which has the same text"
+    values = (f"{name} {shortened_words(_value_text(value), _LONGEST_VALUE)}" for name, value in one.not_kept.items())
+    return f"{line}; not kept: {', '.join(values)}" if one.not_kept else line
+
+
+def _value_text(value: object) -> str:
+    return field_text(value)  # type: ignore[arg-type]  # JSON as it was read
 
 
 def copy_text(report: CopyReport) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import exp, log, sqrt
 
+from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
 from mindex.search.relevance import is_look_up, score_of
@@ -121,7 +122,8 @@ _BEST_ZSCORE = 6.0
 # Where log-odds are equal, the fused score decides.
 _AMONG_EQUALS = 0.001
 # Among memories the vectors decide, and words add a little: short texts share few words with a question. Of two that
-# are equally near the longer one is the better, since very short texts are near to everything.
+# are equally near the longer one is the better, since very short texts are near to everything. Beyond one piece this
+# ends: of a long text the nearest piece was compared, and with it a licence came before every memory and page.
 _ENTRY_PER_NAT = 0.006
 _ENTRY_PER_LOG_LENGTH = 0.06
 _ENTRY_LOOKED_UP = 0.3
@@ -185,7 +187,7 @@ def _blend_entries(candidates: Candidates, weight: float) -> Fused:
         id_: Contribution(
             keyword=2 * (1.0 if id_ in candidates.unembedded else 1 - weight) * by_words(id_),
             vector=2 * weight * candidates.cosine_zscores.get(id_, 0.0) / _BEST_ZSCORE,
-            length=_ENTRY_PER_LOG_LENGTH * log(lengths.get(id_, 0) or _USUAL_ENTRY),
+            length=_ENTRY_PER_LOG_LENGTH * log(min(lengths.get(id_, 0) or _USUAL_ENTRY, PIECE_SIZE)),
         )
         for id_ in dict.fromkeys(hit.id for hit in (*candidates.keyword, *candidates.vector))
     }

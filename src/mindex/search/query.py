@@ -162,8 +162,10 @@ def _exactly(word: QueryWord, column: str | None) -> KeywordNode | None:
         nodes.append(Term(word.words[0], column))
     elif word.words:
         nodes.append(Phrase(word.words, column))
-    if column is None:
-        nodes.extend(Term(whole) for whole in word.identifiers)
+    nodes.extend(Term(whole, column) for whole in word.identifiers)
+    if column == "text" and (word.identifiers or len(word.words) == 1):
+        # `typescript` stands for the `TypeScript` of a text, too, which is whole only in the column of identifiers.
+        nodes.extend(Term(whole, "identifiers") for whole in word.identifiers or word.words)
     return any_of(nodes)
 
 

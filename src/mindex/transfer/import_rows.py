@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from mindex.clock import to_iso
 from mindex.config import SecretsMode
 from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
-from mindex.model import Progress, Report
+from mindex.model import Progress, Record, Report
 from mindex.model.transfer import ImportReport, MergedRow, TableReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
@@ -271,7 +272,8 @@ class _ImportRun:
             self.duplicates += 1
             self._account(row, "merged")
             if outcome.id != row.record.id:
-                self.merged.append(MergedRow(_where(row), outcome.id))
+                kept = self.store.retrieval.record(outcome.id) if self.preview is None else None
+                self.merged.append(MergedRow(_where(row), outcome.id, _not_kept(row, kept) if kept else {}))
         elif outcome.outcome == "conflict":
             self._drop(row, _conflict(row, outcome, self.restore_options))
         else:
@@ -320,6 +322,34 @@ class _ImportRun:
             merged=tuple(self.merged),
             tables=tuple(self.tables[table].report(table) for table in sorted(self.tables, key=self._place_in_report)),
         )
+
+
+def _not_kept(row: ExportRow, kept: Record) -> dict[str, object]:
+    """The values of a merged row that the record with the same text does not have, by name."""
+    own = row.record
+    values: dict[str, object] = {
+        name: value
+        for name in ("type", "importance", "confidence", "source", "context")
+        if (value := getattr(own, name)) and value != getattr(kept, name)
+    }
+    values |= {
+        name: missing
+        for name in ("tags", "entities")
+        if (missing := [one for one in getattr(own, name) if one not in getattr(kept, name)])
+    }
+    values |= {
+        name: to_iso(at)
+        for name in ("created_at", "expires_at")
+        if (at := getattr(own, name)) and at != getattr(kept, name)
+    }
+    values |= {
+        name: value for name, value in own.fields.items() if name != "foreign_ids" and value != kept.fields.get(name)
+    }
+    if row.accesses is not None and row.accesses.count:
+        values["access_count"] = row.accesses.count
+    if len(row.history) > 1:
+        values["changes"] = len(row.history)
+    return values
 
 
 def _table_of(row: ExportRow | SkippedRow) -> str:

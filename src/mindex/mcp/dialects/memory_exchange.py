@@ -12,12 +12,13 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
-from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialects import READS_FILES, Dialect
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
 from mindex.model import Collection, GetResult, Hit, QueryTerms
 from mindex.present.answer_view import view_answer
 from mindex.present.fence import body, one_line
 from mindex.present.records_view import view_records
+from mindex.present.text import note_lines
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
@@ -63,6 +64,8 @@ class MemoryExchangeTools(Toolset):
         )
         roots = {collection.name: collection for collection in self._memory.collections.list()}
         text = "".join(_result_texts(found.hits, roots)) if found.hits else _NOTHING
+        if not any(one.indexed_at for one in roots.values()):  # else the one sentence says it all
+            text = "\n".join([text, *note_lines(found.notes)])
         shown = view_answer(replace(found, terms=QueryTerms()))  # without highlights, which its clients do not know
         return tool_result(text, shown.json(), (*([] if complete else [_INCOMPLETE]), *self.host.notes()))
 
@@ -171,5 +174,6 @@ DIALECT = Dialect(
     _INSTRUCTIONS,
     exclude=("personal/",),
     settings_of_source=_domain_settings,
+    guidance=READS_FILES,
     on_error=_error_as_text,
 )

@@ -1,7 +1,7 @@
 """Values of other programs as values of mindex: times, numbers, lists and texts of any form. Nothing here raises."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any
 
@@ -9,6 +9,7 @@ from mindex.clock import FIRST_MS, LAST_MS, from_iso, to_iso
 from mindex.model import TYPES
 
 _SECONDS_END = 1e11  # as seconds the year 5138, as milliseconds 1973: no program wrote either
+_MOST_NAMED = 5
 _AROUND = ' \t\r\n[]"'  # an item of a list that was cut off
 
 
@@ -125,6 +126,11 @@ def memory_type(value: Any) -> str:
 def unknown_type(value: Any) -> str:
     """Return a type that mindex does not have, to be kept among the fields; else an empty text."""
     return "" if text(value) in TYPES else text(value)
+
+
+def first_of(names: Sequence[Any]) -> str:
+    """Return the first five names, for a reason that is about all of them."""
+    return ", ".join(map(text, names[:_MOST_NAMED])) + (" …" if len(names) > _MOST_NAMED else "")
 
 
 def extra_fields(**values: Any) -> dict[str, object]:

@@ -152,7 +152,7 @@ def _fraction(weight: Any) -> float | None:
 def _without_memory(known: set[str], entities: _Entities, provenance: _Provenance) -> Iterator[ReadRow]:
     """Yield what belongs to no memory of the database, with the reason."""
     if entities.unnamed:
-        some = ", ".join(entities.unnamed[:5]) + (" …" if len(entities.unnamed) > 5 else "")
+        some = foreign.first_of(entities.unnamed)
         reason = f"no memory names {len(entities.unnamed)} of them: {some}"
         yield SkippedRow("entities", reason, row=False)
         yield OtherRows("entities", len(entities.unnamed), f"no memory names it: {some}")

@@ -106,8 +106,10 @@ class MemorySearch(DatabaseImporter):
         for row in database.rows("sessions", *_SESSION, "prompt_count"):
             yield self._session(row, database.modified)
         yield OtherRows("file_collections", unknown, "its file or its collection is not there")
-        yield OtherRows("files", len(files) - len(counter.files), "no piece of it is there")
-        yield OtherRows("collections", len(names) - len(counter.collections), "no file with pieces is in it")
+        alone = [row["path"] for id_, row in files.items() if id_ not in counter.files]
+        yield OtherRows("files", len(alone), f"no piece of it is there: {foreign.first_of(alone)}")
+        empty = [row["name"] for id_, row in names.items() if id_ not in counter.collections]
+        yield OtherRows("collections", len(empty), f"no file with pieces is in it: {foreign.first_of(empty)}")
         stray = sum(len(of_file) for id_, of_file in members.items() if id_ not in counter.files)
         yield OtherRows("file_collections", stray, "no piece of the file is there")
 
@@ -137,7 +139,8 @@ class MemorySearch(DatabaseImporter):
                 row = _columns(one, _CHUNK)
                 yield _of_table(self._chunk(where, row, file, members[name], {}, modified, parts), table)
         for table, known, used in (("files", files, counter.files), ("collections", names, counter.collections)):
-            yield OtherRows(table, len(known) - len(used), "no piece of a file is with it")
+            alone = [name for name in known if name not in used]
+            yield OtherRows(table, len(alone), f"no piece of a file is with it: {foreign.first_of(alone)}")
         yield OtherRows("contextCache", sum(1 for _ in _objects(export, "contextCache")), CACHE)
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────
