@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
-from mindex.store.sqlite.connection import is_busy
+from mindex.store.sqlite.errors import is_busy
 
 ForeignRow = dict[str, Any]
 

@@ -13,10 +13,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mindex.clock import now_ms
-from mindex.errors import StoreBusyError, StoreError, UsageError
+from mindex.errors import StoreError, UsageError
 from mindex.ids import new_id
 from mindex.private_files import make_private_file, make_private_folder
-from mindex.store.damage_notes import REPAIR
+from mindex.store.sqlite.errors import (
+    DAMAGED,
+    LOST_LOG,
+    READ_ONLY,
+    REPLACED_MEANWHILE,
+    SHORTER_LOG,
+    Texts,
+    error_of,
+    is_busy,
+    locked_error,
+    primary_code,
+    store_error,
+)
 from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
 from mindex.store.sqlite.row_checksums import Connection
 
@@ -33,33 +45,6 @@ _LOST_LOG_WAIT_MS = 2_000
 APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_READ_ONLY = ("{path} is read-only", "make the file and its folder writable, or choose another --db")
-_DAMAGED = ("{path} is damaged ({error})", REPAIR)
-_CHECK_DISK = "check its free space, quota and file size limit; then run `mindex doctor`"
-_SHORTER_LOG = (
-    "the write-ahead log of {path} was shortened by another program while it is in use: what was stored last is lost",
-    "put a backup in its place with `mindex restore-backup FILE`, or stop every process that uses it and run"
-    " `mindex doctor`",
-)
-# SQLite's primary result code → what happened, and what to do.
-_ERRORS = {
-    sqlite3.SQLITE_FULL: ("no space left to write {path}", "free some space; nothing that was stored is lost"),
-    sqlite3.SQLITE_IOERR: ("the disk refused to read or write {path}", _CHECK_DISK),
-    sqlite3.SQLITE_READONLY: _READ_ONLY,
-    sqlite3.SQLITE_NOTADB: ("{path} is not a SQLite database", "choose another --db, or move that file away"),
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
-}
-_REPLACED_MEANWHILE = (
-    "{path} was replaced or removed while a change was stored",
-    "look whether the change is there before you try again",
-)
-_LOST_LOG = (
-    "the write-ahead log of {path} was deleted while it is in use",
-    "try again; if that does not help, stop every process that uses the file, then run `mindex doctor`",
-)
-_OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
-_OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
 
 
 def may_be_ours(connection: sqlite3.Connection) -> bool:
@@ -85,16 +70,6 @@ def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
             transaction.execute("RELEASE part")
         raise
     transaction.execute("RELEASE part")
-
-
-def _primary_code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 for an error that Python's module raised itself."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the extended part says more than is needed
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection holds the lock."""
-    return _primary_code(error) in _BUSY
 
 
 class _Mine(threading.local):
@@ -254,7 +229,7 @@ class Database:
         replaced or removed before the end: what a caller is told to be stored is in the file that the path names.
         """
         if self.read_only:
-            raise self._error(_READ_ONLY)
+            raise self._error(READ_ONLY)
         if (mine := self._mine.connection) is not None:
             with self.translated(), _part_of(mine):
                 yield mine
@@ -268,7 +243,7 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
             if self._look() not in USABLE:
-                raise self._error(_REPLACED_MEANWHILE)
+                raise self._error(REPLACED_MEANWHILE)
             self._guard.remember_log()
             self._bound_log(connection)
 
@@ -294,7 +269,7 @@ class Database:
                     return
                 connection.execute("ROLLBACK")
             if self._reopening or not self._prepared:  # while it is prepared: nothing would open the new one
-                raise self._error(_REPLACED_MEANWHILE)
+                raise self._error(REPLACED_MEANWHILE)
 
     # ── the file under the connections ────────────────────────────────────────────────────────────────────────
 
@@ -319,7 +294,7 @@ class Database:
         """As `FileGuard.look`, but for a log that became shorter: accepted if it is whole, else StoreError."""
         while (look := self._guard.look()) == "shorter log":  # again, where a checkpoint came between
             if self._log_is_cut():
-                raise self._error(_SHORTER_LOG)
+                raise self._error(SHORTER_LOG)
             self._guard.remember_log()
         return look
 
@@ -347,7 +322,7 @@ class Database:
                     # Not empty any more: another process wrote into it meanwhile, and the next look is at its header.
                     return bool(known > written and not self._guard.log_size())
                 if time.monotonic() > deadline:
-                    raise self._locked()
+                    raise locked_error(self.path, self.wait)
                 time.sleep(_LOOK_PAUSE)
         except sqlite3.DatabaseError as error:
             return error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHORT_READ
@@ -396,10 +371,10 @@ class Database:
         with self._lock:
             connection = self._readers.pop() if self._readers else None
         if connection is None:
-            raise self._error(_LOST_LOG)
+            raise self._error(LOST_LOG)
         try:
             if not self._cut_log(connection, _LOST_LOG_WAIT_MS):
-                raise self._error(_LOST_LOG)
+                raise self._error(LOST_LOG)
         finally:
             with self._lock:
                 self._readers.append(connection)
@@ -499,28 +474,17 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise self._store_error(error) from error
         except UnicodeDecodeError as error:
-            raise self._error(_DAMAGED, error) from error
+            raise self._error(DAMAGED, error) from error
         except (UnicodeEncodeError, OverflowError) as error:
             # Half a surrogate pair, or a number of more than 64 bits: no database can hold or look for it.
             raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
 
     def _store_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        code = _primary_code(error)
-        if code in _BUSY:
-            return self._locked()
-        other = _OTHER_OPERATIONAL_ERROR if isinstance(error, sqlite3.OperationalError) else _OTHER_ERROR
-        if code == sqlite3.SQLITE_IOERR and self._log_is_cut():
-            return self._error(_SHORTER_LOG)
-        return self._error(_ERRORS.get(code, other), error)
+        is_cut = primary_code(error) == sqlite3.SQLITE_IOERR and self._log_is_cut()
+        return self._error(SHORTER_LOG) if is_cut else store_error(error, self.path, self.wait)
 
-    def _locked(self) -> StoreBusyError:
-        return StoreBusyError(
-            f"{self.path} was locked by another process for {self.wait:g} s", "try again when it has finished"
-        )
-
-    def _error(self, texts: tuple[str, str], error: Exception | None = None) -> StoreError:
-        message, advice = texts
-        return StoreError(message.format(path=self.path, error=error), advice)
+    def _error(self, texts: Texts, error: Exception | None = None) -> StoreError:
+        return error_of(texts, self.path, error)
 
     def _check_open(self) -> None:
         if self._closed:

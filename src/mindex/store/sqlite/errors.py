@@ -1,0 +1,66 @@
+"""Errors of SQLite, and what happened to its files, as errors of the store that say what to do next."""
+
+import sqlite3
+from pathlib import Path
+from typing import TypeAlias
+
+from mindex.errors import StoreBusyError, StoreError
+from mindex.store.damage_notes import REPAIR
+
+Texts: TypeAlias = tuple[str, str]  # what happened to {path}, with the {error}; and what to do
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+READ_ONLY = ("{path} is read-only", "make the file and its folder writable, or choose another --db")
+DAMAGED = ("{path} is damaged ({error})", REPAIR)
+_CHECK_DISK = "check its free space, quota and file size limit; then run `mindex doctor`"
+SHORTER_LOG = (
+    "the write-ahead log of {path} was shortened by another program while it is in use: what was stored last is lost",
+    "put a backup in its place with `mindex restore-backup FILE`, or stop every process that uses it and run"
+    " `mindex doctor`",
+)
+# SQLite's primary result code → what happened, and what to do.
+_ERRORS = {
+    sqlite3.SQLITE_FULL: ("no space left to write {path}", "free some space; nothing that was stored is lost"),
+    sqlite3.SQLITE_IOERR: ("the disk refused to read or write {path}", _CHECK_DISK),
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    sqlite3.SQLITE_NOTADB: ("{path} is not a SQLite database", "choose another --db, or move that file away"),
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+}
+REPLACED_MEANWHILE = (
+    "{path} was replaced or removed while a change was stored",
+    "look whether the change is there before you try again",
+)
+LOST_LOG = (
+    "the write-ahead log of {path} was deleted while it is in use",
+    "try again; if that does not help, stop every process that uses the file, then run `mindex doctor`",
+)
+_OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
+_OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error that Python's module raised itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the extended part says more than is needed
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the lock."""
+    return primary_code(error) in _BUSY
+
+
+def store_error(error: sqlite3.DatabaseError, path: Path, wait: float) -> StoreError:
+    """The error of the store for one of SQLite. `wait`: how many seconds a lock was waited for."""
+    code = primary_code(error)
+    if code in _BUSY:
+        return locked_error(path, wait)
+    other = _OTHER_OPERATIONAL_ERROR if isinstance(error, sqlite3.OperationalError) else _OTHER_ERROR
+    return error_of(_ERRORS.get(code, other), path, error)
+
+
+def locked_error(path: Path, wait: float) -> StoreBusyError:
+    return StoreBusyError(f"{path} was locked by another process for {wait:g} s", "try again when it has finished")
+
+
+def error_of(texts: Texts, path: Path, error: Exception | None = None) -> StoreError:
+    message, advice = texts
+    return StoreError(message.format(path=path, error=error), advice)
