@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mindex.memories.turns import make_turn
 from mindex.model import GetResult, Record
-from mindex.present.record_view import view_record
+from mindex.present.record_view import line_about, view_record
 from mindex.present.records_view import view_records
 from tests.present.values import records
 
@@ -31,3 +31,8 @@ def test_a_turn_does_not_repeat_its_question_as_a_summary() -> None:
     turn = make_turn("Hello! Where are the keys?", "With Mara.", agent="main", session_id="s", at=1_750_000_000_000)
     assert turn.summary == "Where are the keys?"
     assert view_records(GetResult((turn,))).text().count("Where are the keys?") == 1
+
+
+def test_a_line_keeps_the_underscores_within_names_and_drops_those_of_markdown() -> None:
+    profile = Record(id="p", kind="profile", text="user_info.name: Ann\nstyle: _very_ __short__")
+    assert line_about(profile) == "user_info.name: Ann; style: very short"

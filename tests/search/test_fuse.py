@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.fuse import (
@@ -54,7 +55,7 @@ def test_a_profile_is_not_better_for_being_long_as_its_values_are_embedded_apart
 
 
 def test_a_memory_of_several_pieces_is_not_better_for_having_more_of_them() -> None:
-    lengths = {"licence": 16_000, "page": 800, "note": 80}
+    lengths = {"licence": 16_000, "page": PIECE_SIZE, "note": 80}
     vector = [ScoredRecord(id_, 0.5, "memory", length=length) for id_, length in lengths.items()]
     fused = blend(Candidates((), vector, cosine_zscores={"licence": 3.0, "page": 3.0, "note": 5.0}))
     assert fused["licence"] == fused["page"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from mindex.memory import Memory
 from mindex.model import Filters
@@ -109,3 +112,62 @@ def test_a_new_number_is_not_one_of_another_table(tmp_path: Path, keyword_memory
     numbers = [record.number for record in page.records]
     assert len(set(numbers)) == len(numbers)
     assert all(new > 5 for _, new in report.renumbered)
+
+
+# ── its export ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_FACTS = [
+    {
+        "id": 7,
+        "fact": "Eve prefers tea.",
+        "category": "preference",
+        "confidence": 0.9,
+        "created_at": "2026-03-01 12:00:00",
+    },
+    {"id": 8, "fact": " ", "category": "pattern"},
+    "no object",
+]
+_TURNS = [{"id": "conv_1", "user_message": "Tea?", "agent_response": "Yes.", "created_at": "2026-03-01 12:00:00"}]
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    folder = tmp_path / "memory-export"
+    for name, value in {
+        "facts/all-facts.json": _FACTS,
+        "conversations/recent.json": _TURNS,
+        "profile.json": {"user_info": {"name": "Eve"}},
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(json.dumps(value))
+    return folder
+
+
+def test_the_folder_of_an_export_is_imported_with_its_ids_and_times(export: Path, keyword_memory: Memory) -> None:
+    report = keyword_memory.transfer.import_(export)
+    assert [(one.where, one.reason) for one in report.skipped] == [
+        ("facts 8", "it is empty"),
+        ("facts 3", "it is not an object"),
+    ]
+    assert [(one.table, one.read, one.stored) for one in report.tables] == [
+        ("facts", 3, 1),
+        ("conversations", 1, 1),
+        ("profiles", 1, 1),
+    ]
+    (tea,) = keyword_memory.get("memorizer:7").records
+    assert (tea.text, tea.type, tea.number, tea.confidence) == ("Eve prefers tea.", "preference", 7, 0.9)
+    assert (tea.created_at, tea.agent) == (NOON, "main")
+    (turn,) = keyword_memory.get("conv_1").records
+    assert (turn.fields["user_message"], turn.created_at) == ("Tea?", NOON)
+    assert keyword_memory.profile.get() == {"user_info": {"name": "Eve"}}
+    assert keyword_memory.transfer.import_(export).added == 0
+
+
+def test_a_file_of_an_export_that_is_no_json_is_named_and_the_others_are_imported(
+    export: Path, keyword_memory: Memory
+) -> None:
+    (export / "facts/all-facts.json").write_text("[")
+    (export / "profile.json").unlink()
+    report = keyword_memory.transfer.import_(export)
+    assert report.added == 1
+    assert "all-facts.json is not JSON" in report.skipped[0].reason

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import exp, log, sqrt
 
-from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
 from mindex.search.relevance import is_look_up, score_of
@@ -128,6 +127,7 @@ _ENTRY_PER_NAT = 0.006
 _ENTRY_PER_LOG_LENGTH = 0.06
 _ENTRY_LOOKED_UP = 0.3
 _USUAL_ENTRY = 60
+_LONGEST_ENTRY = 800  # the size of a piece: `embedding_text`, which a search by keyword does not load
 
 
 def standardised(cosine: float, background: tuple[float, float]) -> float:
@@ -187,7 +187,7 @@ def _blend_entries(candidates: Candidates, weight: float) -> Fused:
         id_: Contribution(
             keyword=2 * (1.0 if id_ in candidates.unembedded else 1 - weight) * by_words(id_),
             vector=2 * weight * candidates.cosine_zscores.get(id_, 0.0) / _BEST_ZSCORE,
-            length=_ENTRY_PER_LOG_LENGTH * log(min(lengths.get(id_, 0) or _USUAL_ENTRY, PIECE_SIZE)),
+            length=_ENTRY_PER_LOG_LENGTH * log(min(lengths.get(id_, 0) or _USUAL_ENTRY, _LONGEST_ENTRY)),
         )
         for id_ in dict.fromkeys(hit.id for hit in (*candidates.keyword, *candidates.vector))
     }

@@ -1,4 +1,4 @@
-"""Files of one JSON object a line: a line that cannot be read is named and does not stop the rest."""
+"""Files of JSON: one value, or an object a line. A line that cannot be read is named and does not stop the rest."""
 
 import json
 from collections.abc import Iterator
@@ -6,12 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from mindex.errors import StoreError
 from mindex.transfer.importer_base import SkippedRow
 from mindex.transfer.jsonl_export import LONGEST_LINE
 
 # Each takes many times its two bytes in memory: a line of nothing else would take all of it.
 MOST_VALUES = 2_000_000
 _FIRST_LINES = 50
+_MOST_BYTES = 64 * 1024 * 1024
 
 Json = dict[str, Any]
 
@@ -41,6 +43,20 @@ def first_objects(path: Path) -> list[Json]:
         return [found for _, found in islice(read_objects(path), _FIRST_LINES) if isinstance(found, dict)]
     except OSError:
         return []
+
+
+def read_json(path: Path) -> Any:
+    """Return the value in an exported file. Raises StoreError where it is too large, too deep or no JSON."""
+    if path.stat().st_size > _MOST_BYTES:
+        raise StoreError(f"{path} is larger than {_MOST_BYTES // 2**20} MiB", "import the database instead")
+    raw = path.read_bytes()
+    if raw.count(b"[") + raw.count(b"{") > MOST_VALUES:
+        raise StoreError(f"{path} holds more than {MOST_VALUES:,} lists and objects", "import the database instead")
+    try:
+        return json.loads(raw, parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+        raise StoreError(f"{path} is {problem}", "export it again") from error
 
 
 def _object(number: int, line: bytes) -> Json | SkippedRow:

@@ -1,5 +1,8 @@
 """Memorizer-MCP's database: facts, conversations, profiles with their history, contacts, projects and skills.
 
+The folder of its export in JSON is read as well: facts, conversations and the profile of one agent, which has no name
+there. A row has the same id in both: importing both adds it once.
+
 Integer ids stay as numbers where those are free: facts first, because all four tables count from 1. A fact is linked to
 the conversation it comes from. Vectors are made anew: the database does not say which model made them.
 
@@ -13,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mindex.errors import UsageError
+from mindex.errors import MindexError, UsageError
 from mindex.limits import MAX_VALUES_BYTES
 from mindex.memories.field_specs import FIELDS, THING_KINDS, FieldSpec, ThingKind, record_values, validate_fields
 from mindex.memories.profile import profile_id, with_unchecked_data
@@ -34,7 +37,8 @@ from mindex.transfer.importer_base import (
     memory_row,
 )
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
+from mindex.transfer.importers.json_lines import read_json
+from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of, with_table
 
 _FACT = "id agent_id fact category source confidence created_at updated_at last_accessed_at".split()
 _THING = ("id", "agent_id", "name", "created_at")
@@ -44,6 +48,7 @@ _NUMBERED = ("facts", *_TABLES)
 _UNKNOWN = "project_sources"  # of later versions, undocumented
 _COMES_FROM = "source"
 _NAME = "memorizer"
+_EXPORT = {"facts": "facts/all-facts.json", "conversations": "conversations/recent.json", "profiles": "profile.json"}
 
 
 class Memorizer(DatabaseImporter):
@@ -59,8 +64,42 @@ class Memorizer(DatabaseImporter):
         _UNKNOWN: "nothing is known of this table",
     }
 
+    def recognises(self, path: Path) -> bool:
+        return (path / _EXPORT["facts"]).is_file() if path.is_dir() else super().recognises(path)
+
+    def count(self, path: Path) -> int:
+        return 0 if path.is_dir() else super().count(path)
+
+    def read(self, path: Path) -> Iterator[ReadRow]:
+        return self._read_export(path) if path.is_dir() else super().read(path)
+
+    def _read_export(self, folder: Path) -> Iterator[ReadRow]:
+        if not self.recognises(folder):
+            raise UsageError(f"{folder} is no export of {self.name}", f"it would have {_EXPORT['facts']}")
+        for table, name in _EXPORT.items():
+            file = folder / name
+            try:
+                value = read_json(file) if file.is_file() else []
+            except MindexError as error:
+                yield SkippedRow(name, error.message, row=False)
+                continue
+            modified = int(file.stat().st_mtime * 1000) if file.is_file() else 0
+            for place, one in enumerate(value if isinstance(value, list) else [value], start=1):
+                row = {**dict.fromkeys((*_FACT, *_TURN)), "rowid": place, **one} if isinstance(one, dict) else {}
+                if not row:
+                    yield SkippedRow(f"{table} {place}", "it is not an object", table=table)
+                elif table == "facts":
+                    yield with_table(self._fact(row, modified, {}))
+                elif table == "conversations":
+                    yield with_table(self._turn(row, modified))
+                else:
+                    whole = {"profile_data": one, "created_at": None, "updated_at": None}
+                    yield with_table(_profile(_agent(row), whole, [], modified))
+
     def last_numbers(self, path: Path) -> Mapping[str, int]:
         """Return the last one of all four tables, so that a fact that needs a new number does not get a contact's."""
+        if path.is_dir():
+            return {}
         last: dict[str, int] = {}
         with ForeignDatabase(path) as database:
             agents = {row["agent_id"] for table in _NUMBERED for row in database.rows(table, "agent_id")}
@@ -82,7 +121,7 @@ class Memorizer(DatabaseImporter):
             reason = f"nothing is known of this table; its {others:,} rows stay there"
             yield SkippedRow(_UNKNOWN, reason, row=False)
 
-    def _fact(self, row: ForeignRow, modified: int, turns: Mapping[str, str]) -> ReadRow:
+    def _fact(self, row: ForeignRow, modified: int, turns: Mapping[str, str]) -> ExportRow | SkippedRow:
         key, text, source = key_of(row), foreign.text(row["fact"]), foreign.text(row["source"])
         at = foreign.time_ms(row["created_at"], modified)
         return memory_row(
@@ -101,7 +140,7 @@ class Memorizer(DatabaseImporter):
             accesses=accesses(None, foreign.expiry_ms(row["last_accessed_at"])),
         )
 
-    def _turn(self, row: ForeignRow, modified: int) -> ReadRow:
+    def _turn(self, row: ForeignRow, modified: int) -> ExportRow | SkippedRow:
         key = key_of(row)
         user_message, agent_response = foreign.text(row["user_message"]), foreign.text(row["agent_response"])
         where = f"conversations {key}"
@@ -159,7 +198,7 @@ def _profiles(database: ForeignDatabase) -> Iterator[ReadRow]:
         yield OtherRows("profile_history", len(versions), "there is no profile of its agent")
 
 
-def _profile(agent: str, row: ForeignRow, older: list[_OldVersion], modified: int) -> ReadRow:
+def _profile(agent: str, row: Mapping[str, Any], older: list[_OldVersion], modified: int) -> ExportRow | SkippedRow:
     where, data = f"profiles {agent}", foreign.json_value(row["profile_data"])
     parts = {"profile_history": len(older)} if older else {}
     if not isinstance(data, dict):

@@ -4,7 +4,6 @@ Facts, summaries of sessions, and pieces of files with what it noted of them (be
 has the same id in a database and in its export: importing both adds it once. Caches and vectors are not imported.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +12,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mindex.errors import MindexError, StoreError, UsageError
+from mindex.errors import MindexError, UsageError
 from mindex.store.foreign_sqlite import ForeignDatabase
 from mindex.transfer.importer_base import ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.json_lines import MOST_VALUES
+from mindex.transfer.importers.json_lines import read_json
 from mindex.transfer.importers.sqlite_source import CACHE, INDEX, VECTORS, DatabaseImporter, key_of
 
 _INSIGHTS = dict.fromkeys(("bugfix", "feature", "learning"), "insight")
@@ -30,7 +29,6 @@ _CHUNK = (
 _SESSION = ("id", "started_at", "project_path", "summary", "capture_count")
 _FILE = ("path", "mtime", "content_hash", "indexed_at")
 _COLLECTION = ("name", "created_at")
-_MOST_BYTES = 64 * 1024 * 1024
 _FIRST_BYTES = 4096
 
 
@@ -261,16 +259,7 @@ def _is_export(path: Path) -> bool:
 
 
 def _loaded(path: Path) -> Mapping[str, Any]:
-    if path.stat().st_size > _MOST_BYTES:
-        raise StoreError(f"{path} is larger than {_MOST_BYTES // 2**20} MiB", "import the database instead")
-    raw = path.read_bytes()
-    if raw.count(b"[") + raw.count(b"{") > MOST_VALUES:
-        raise StoreError(f"{path} holds more than {MOST_VALUES:,} lists and objects", "import the database instead")
-    try:
-        export = json.loads(raw, parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
-        raise StoreError(f"{path} is {problem}", "export it again") from error
+    export = read_json(path)
     if not isinstance(export, dict) or not {"chunks", "sessions"} & export.keys():
         raise UsageError(f"{path} is no export of memory-search", "it would have files, chunks and sessions")
     return export
