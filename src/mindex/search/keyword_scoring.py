@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from mindex.model import Query, Record
-from mindex.search.fuse import REFINES_WORDS
+from mindex.search.fuse import FUSIONS
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import shares, surprises
 from mindex.store.base import KeywordQuery, ScoredRecord, Store
@@ -53,7 +53,7 @@ def keyword_candidates(
     """The best records for a query's words. `past` are records as they stood at `as_of`."""
     if parsed.node is None:
         return KeywordCandidates()
-    refines = query.fusion in REFINES_WORDS and not parsed.strict
+    refines = FUSIONS[query.fusion].refines_words and not parsed.strict
     found = store.retrieval.keyword(
         KeywordQuery(
             parsed.node,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from mindex.model import Query, Record
 from mindex.search.boost import Boosts
 from mindex.search.candidate_scores import CandidateScores
-from mindex.search.fuse import NEEDS_SIGNALS, SignalWeights
+from mindex.search.fuse import FUSIONS, SignalWeights
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.turn_neighbours import lifting_turns
 from mindex.search.weak_hits import MOST_WEAK
@@ -103,7 +103,7 @@ class PageCandidates:
     def boosts(self, query: Query) -> Boosts:
         boosts = self._ranking.boosts
         # The signals fusion has importance and recency in its score already.
-        return replace(boosts, memory=0.0) if query.fusion in NEEDS_SIGNALS else boosts
+        return replace(boosts, memory=0.0) if FUSIONS[query.fusion].needs_signals else boosts
 
     def least_total(self, query: Query, totals: Sequence[float], domain: str | None) -> float:
         """The score before boosts below which no boost lifts a hit onto the page; `totals` are sorted, best first."""
