@@ -83,9 +83,10 @@ class Candidates:
     def by_group(self) -> dict[KindGroup, "Candidates"]:
         """The candidates of each group of kinds for themselves."""
         groups: dict[KindGroup, Candidates] = {}
-        for group in dict.fromkeys(kind_group(hit.kind) for hit in (*self.keyword, *self.vector)):
-            keyword = tuple(hit for hit in self.keyword if kind_group(hit.kind) == group)
-            vector = tuple(hit for hit in self.vector if kind_group(hit.kind) == group)
+        group_of = {kind: kind_group(kind) for kind in dict.fromkeys(hit.kind for hit in (*self.keyword, *self.vector))}
+        for group in dict.fromkeys(group_of.values()):
+            keyword = [hit for hit in self.keyword if group_of[hit.kind] == group]
+            vector = [hit for hit in self.vector if group_of[hit.kind] == group]
             shares = {hit.id: self.matched_shares[hit.id] for hit in keyword if hit.id in self.matched_shares}
             groups[group] = replace(
                 self,
@@ -291,9 +292,9 @@ def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[st
     scores: dict[str, float] = {}
     totals = {id_: part.total for id_, part in fused.items()}
     for group in set(groups.values()):
-        own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-totals[id_], id_))
-        best_first = sorted((odds[id_] for id_ in own), reverse=True)
-        for id_, one in zip(own, best_first, strict=True):
+        own = sorted([(-totals[id_], id_) for id_ in fused if groups[id_] == group])
+        best_first = sorted([odds[id_] for _, id_ in own], reverse=True)
+        for (_, id_), one in zip(own, best_first, strict=True):
             scores[id_] = score_of(one) + _AMONG_EQUALS * totals[id_]
     return scores
 
