@@ -217,16 +217,17 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
     shares = candidates.signal_weights
     total = shares.importance + shares.recency + shares.frequency
     keyword, vector = _shares_of_best(candidates.keyword), _shares_of_best(candidates.vector)
+    now, decay, known = candidates.now, candidates.decay, candidates.signals
     fused = {}
-    for id_ in dict.fromkeys((*keyword, *vector)):
-        known = candidates.signals.get(id_) or RankingSignals(id_, "memory")
+    for id_ in keyword | vector:
+        own = known.get(id_) or RankingSignals(id_, "memory")
         beside = (
-            shares.importance * importance(known, candidates.now, candidates.decay)
-            + shares.recency * recency(known, candidates.now)
-            + shares.frequency * frequency(known)
+            shares.importance * importance(own, now, decay)
+            + shares.recency * recency(own, now)
+            + shares.frequency * frequency(own)
         )
         text = max(keyword.get(id_, 0.0), vector.get(id_, 0.0))
-        fused[id_] = Contribution(keyword=weight * text, signals=(1 - weight) * beside / total if total else 0.0)
+        fused[id_] = Contribution(weight * text, 0.0, (1 - weight) * beside / total if total else 0.0)
     return fused
 
 

@@ -62,6 +62,7 @@ def keyword_candidates(
             bonus=any_of(parsed.pairs) if refines and refining.pairs else None,
             bonus_weight=refining.pairs,
             past=tuple(past.values()),
+            signals=FUSIONS[query.fusion].needs_signals,
         ),
         query.filters,
         limit,

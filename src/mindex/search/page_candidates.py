@@ -76,9 +76,8 @@ class PageCandidates:
             ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
         if not ids:
             return RankingContext({})
-        if scores.signals.keys() >= set(ids):  # the fusion needed them; it lifts no neighbours
-            records = self._store.retrieval.records(ids[: len(first)])
-            return RankingContext(scores.signals, (), {record.id: record for record in records})
+        if scores.signals.keys() >= set(ids):  # the fusion needed them; it lifts no neighbours, and nothing else moves
+            return RankingContext(scores.signals)  # the records of the page are read once it is known
         return self._store.retrieval.ranking_context(
             ids, whole=len(first) + len(turns), filters=query.filters, adjacent_to=lifting
         )

@@ -82,8 +82,8 @@ class SearchPipeline:
         notes += retrieved.notes
         fusion = FUSIONS[query.fusion]
         if fusion.needs_signals:
-            known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
             shares, decay = self._ranking.signals, self._ranking.boosts.decay
+            known = self._signals(candidates)
             candidates = replace(candidates, signals=known, now=now_ms(), decay=decay, signal_weights=shares)
         compares_kinds = fusion.compares_kinds and not candidates.strict
         weights = list_weights(query, self._ranking.weights[query.fusion])
@@ -131,6 +131,12 @@ class SearchPipeline:
             offset=query.offset,
             vacant=retrieved.vacant,
         )
+
+    def _signals(self, candidates: Candidates) -> dict[str, RankingSignals]:
+        """The ranking signals of all candidates: those that came with keyword hits, the others are read."""
+        known = {hit.id: hit.signals for hit in candidates.keyword if hit.signals is not None}
+        missing = [hit.id for hit in (*candidates.keyword, *candidates.vector) if hit.id not in known]
+        return known | self._store.retrieval.ranking_signals(missing) if missing else known
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
 
