@@ -94,9 +94,10 @@ def _sought(parsed: ParsedQuery) -> tuple[str, ...]:
 
 def _with_parts(parsed: ParsedQuery, matched: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """The tokens that records hold; a record with a whole identifier holds its parts, too."""
+    compound = [word for word in parsed.words if word.identifiers]
+    if not compound:
+        return dict(matched)
     return {
-        id_: tokens.union(
-            token for word in parsed.words if not tokens.isdisjoint(word.identifiers) for token in word.words
-        )
+        id_: tokens.union(token for word in compound if not tokens.isdisjoint(word.identifiers) for token in word.words)
         for id_, tokens in matched.items()
     }

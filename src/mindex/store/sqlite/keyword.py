@@ -113,8 +113,10 @@ class KeywordSearch:
         hits = self._ranked(query, query.node, scope, limit)
         if query.bonus is not None and hits:
             bonus = {hit.id: hit.score for hit in self._ranked(query, query.bonus, scope, limit)}
-            raised = [hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
-            hits = _best_first(raised)
+            hits = _best_first(
+                hit.with_score(hit.score + query.bonus_weight * bonus[hit.id]) if hit.id in bonus else hit
+                for hit in hits
+            )
         statistics = self.statistics(query.tokens, scope) if query.tokens else TermStatistics(0, {})
         described = first_of_each_group(hits, query.described)
         past = {record.id: record for record in query.past}
@@ -263,6 +265,6 @@ def _described(
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
     matched, lengths = {}, {}
     for id_, held in read_among(connection, _INDEXED_TOKENS, ids):
-        matched[id_] = frozenset(token for token, padded in sought if padded in held)
+        matched[id_] = frozenset([token for token, padded in sought if padded in held])
         lengths[id_] = held.count(" ")
     return matched, lengths
