@@ -70,7 +70,7 @@ class CandidateScores:
             known = certainty * (_STRICTLY_FOUND if candidates.strict else known)
             if known >= self.relevances.get(id_, 0.0):
                 self.relevances[id_] = known
-            if odds > self._odds.get(id_, -inf):
+            if self._compares_kinds and odds > self._odds.get(id_, -inf):
                 self._odds[id_] = odds
 
     def settle(self) -> None:
