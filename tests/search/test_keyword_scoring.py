@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mindex.memory import Memory
 from mindex.model import Answer, Hit, Phrase
-from mindex.search.fuse import FUSIONS, REFINES_WORDS, Candidates, fuse
+from mindex.search.fuse import FUSIONS, Candidates, fuse
 from mindex.search.query import parse_plain
 from mindex.store.base import KeywordQuery, ScoredRecord
 from tests.conftest import write
@@ -178,7 +178,7 @@ def test_whatever_is_found_has_a_score_above_nothing(make: Make, query: str) -> 
 # ── only for blend, and only for plain words ──────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("fusion", [name for name in FUSIONS if name not in REFINES_WORDS])
+@pytest.mark.parametrize("fusion", [name for name, one in FUSIONS.items() if not one.refines_words])
 @pytest.mark.parametrize("query", ["login page", "turbine vice", "hall weather day"])
 def test_the_other_fusions_score_bm25_as_it_is(make: Make, fusion: str, query: str) -> None:
     """They are formulas of other programs: what goes in is the engine's score, and what comes out is theirs."""

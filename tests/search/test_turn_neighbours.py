@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mindex.memory import Memory
 from mindex.model import Hit
-from mindex.search.fuse import FUSIONS, LIFTS_NEIGHBOURS, Contribution
+from mindex.search.fuse import FUSIONS, Contribution
 from mindex.search.relevance import beside
 from mindex.search.turn_neighbours import lift_neighbours
 from tests.search.asking import adds_up, moment, stages
@@ -275,7 +275,7 @@ def test_a_strict_query_lifts_no_turn(memory: Memory, query: str) -> None:
     assert [lifted(hit) for hit in hits.values()] == [0, 0]
 
 
-@pytest.mark.parametrize("fusion", [name for name in FUSIONS if name not in LIFTS_NEIGHBOURS])
+@pytest.mark.parametrize("fusion", [name for name, one in FUSIONS.items() if not one.lifts_neighbours])
 def test_the_other_fusions_lift_no_turn(memory: Memory, fusion: str) -> None:
     say(memory, ASKED), say(memory, ANSWERED)
     hits = found(memory, fusion=fusion)

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from math import inf
 
 from mindex.search.fuse import Candidates, Fused, in_one_order
-from mindex.search.relevance import Evidence, answer_odds, relevance, relevance_by_words
+from mindex.search.relevance import answer_odds, answer_odds_by_words, is_look_up, relevance, relevance_by_words
 from mindex.store.rules.kind_groups import KindGroup, kind_group
-from mindex.values import replace
 
 # A record that fulfils operators, quotes and fields is what the query asks for.
 _STRICTLY_FOUND = 0.99
@@ -36,45 +35,43 @@ class CandidateScores:
         self._judge(candidates, _matched_shares(candidates), certainty)
 
     def _judge(self, candidates: Candidates, shares: dict[str, float], certainty: float) -> None:
-        # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
-        furthest: dict[KindGroup, float] = {}
-        for hit in candidates.vector:
-            group, cosine = kind_group(hit.kind), candidates.cosines[hit.id]
-            furthest[group] = min(cosine, furthest.get(group, cosine))
-        fluency = candidates.model_fluency
         # A hit that was found both ways is listed as the vector search knows it.
         hits = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
         groups = {kind: kind_group(kind) for kind in {hit.kind for hit in hits.values()}}
         self.groups |= {id_: groups[hit.kind] for id_, hit in hits.items()}
-        if not candidates.cosines and not self._compares_kinds:  # the words alone decide, and no order between kinds
-            before = self.relevances
-            for id_ in hits:
-                known = _STRICTLY_FOUND if candidates.strict else relevance_by_words(shares.get(id_, 0.0))
-                known *= certainty
-                before[id_] = known if known > before.get(id_, 0.0) else before.get(id_, 0.0)
-            return
-        for hit in hits.values():
-            group = self.groups[hit.id]
-            evidence = Evidence(
-                group,
-                candidates.cosines.get(hit.id, furthest.get(group, 0.0)) if candidates.cosines else None,
-                candidates.surprises.get(hit.id, 0.0),
-                candidates.words,
-                shares.get(hit.id, 0.0),
-                hit.collection_size,
-                candidates.one_word,
-                candidates.fluency.get(hit.id, fluency),
-            )
-            known, odds = relevance(evidence), answer_odds(evidence) if self._compares_kinds else 0.0
-            if candidates.cosines and hit.id in candidates.unembedded:
-                # What its vector will say is not known: half of the judgement is by words alone.
-                by_words = replace(evidence, cosine=None)
-                known, odds = (known + relevance(by_words)) / 2, (odds + answer_odds(by_words)) / 2
-            if candidates.strict:
-                known = _STRICTLY_FOUND
-            self.relevances[hit.id] = max(self.relevances.get(hit.id, 0.0), certainty * known)
-            if self._compares_kinds:
-                self._odds[hit.id] = max(self._odds.get(hit.id, -inf), odds)
+        # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
+        furthest: dict[KindGroup, float] = {}
+        for hit in candidates.vector:
+            group, cosine = groups[hit.kind], candidates.cosines[hit.id]
+            if cosine < furthest.get(group, inf):
+                furthest[group] = cosine
+        cosines, surprises, words = candidates.cosines, candidates.surprises, candidates.words
+        fluencies, usual_fluency = candidates.fluency, candidates.model_fluency
+        odds = -inf
+        for id_, hit in hits.items():
+            group, surprise, share = groups[hit.kind], surprises.get(id_, 0.0), shares.get(id_, 0.0)
+            if not cosines:
+                known = relevance_by_words(share)
+                if self._compares_kinds:
+                    odds = answer_odds_by_words(group, surprise, words)
+            else:
+                cosine, fluency = cosines.get(id_, furthest.get(group, 0.0)), fluencies.get(id_, usual_fluency)
+                looked_up = candidates.one_word and is_look_up(share, surprise, words)
+                if looked_up:
+                    known = relevance_by_words(share)
+                else:
+                    known = relevance(group, cosine, surprise, words, share, hit.collection_size, fluency)
+                if self._compares_kinds:
+                    odds = answer_odds(group, cosine, surprise, words, fluency, looked_up=looked_up)
+                if id_ in candidates.unembedded:
+                    # What its vector will say is not known: half of the judgement is by words alone.
+                    known = (known + relevance_by_words(share)) / 2
+                    odds = (odds + answer_odds_by_words(group, surprise, words)) / 2
+            known = certainty * (_STRICTLY_FOUND if candidates.strict else known)
+            if known >= self.relevances.get(id_, 0.0):
+                self.relevances[id_] = known
+            if self._compares_kinds and odds > self._odds.get(id_, -inf):
+                self._odds[id_] = odds
 
     def settle(self) -> None:
         """Make the totals anew, after a stage that changed what was fused or known."""

@@ -65,7 +65,7 @@ class Candidates:
     words: int = 0
     one_word: bool = False  # whether the query is a single word, as an identifier is
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
-    signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion in NEEDS_SIGNALS
+    signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion that needs them
     now: int = 0
     decay: float = 0.0
     signal_weights: SignalWeights = field(default_factory=SignalWeights)
@@ -83,9 +83,10 @@ class Candidates:
     def by_group(self) -> dict[KindGroup, "Candidates"]:
         """The candidates of each group of kinds for themselves."""
         groups: dict[KindGroup, Candidates] = {}
-        for group in dict.fromkeys(kind_group(hit.kind) for hit in (*self.keyword, *self.vector)):
-            keyword = tuple(hit for hit in self.keyword if kind_group(hit.kind) == group)
-            vector = tuple(hit for hit in self.vector if kind_group(hit.kind) == group)
+        group_of = {kind: kind_group(kind) for kind in dict.fromkeys(hit.kind for hit in (*self.keyword, *self.vector))}
+        for group in dict.fromkeys(group_of.values()):
+            keyword = [hit for hit in self.keyword if group_of[hit.kind] == group]
+            vector = [hit for hit in self.vector if group_of[hit.kind] == group]
             shares = {hit.id: self.matched_shares[hit.id] for hit in keyword if hit.id in self.matched_shares}
             groups[group] = replace(
                 self,
@@ -218,16 +219,17 @@ def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
     shares = candidates.signal_weights
     total = shares.importance + shares.recency + shares.frequency
     keyword, vector = _shares_of_best(candidates.keyword), _shares_of_best(candidates.vector)
+    now, decay, known = candidates.now, candidates.decay, candidates.signals
     fused = {}
-    for id_ in dict.fromkeys((*keyword, *vector)):
-        known = candidates.signals.get(id_) or RankingSignals(id_, "memory")
+    for id_ in keyword | vector:
+        own = known.get(id_) or RankingSignals(id_, "memory")
         beside = (
-            shares.importance * importance(known, candidates.now, candidates.decay)
-            + shares.recency * recency(known, candidates.now)
-            + shares.frequency * frequency(known)
+            shares.importance * importance(own, now, decay)
+            + shares.recency * recency(own, now)
+            + shares.frequency * frequency(own)
         )
         text = max(keyword.get(id_, 0.0), vector.get(id_, 0.0))
-        fused[id_] = Contribution(keyword=weight * text, signals=(1 - weight) * beside / total if total else 0.0)
+        fused[id_] = Contribution(weight * text, 0.0, (1 - weight) * beside / total if total else 0.0)
     return fused
 
 
@@ -237,48 +239,52 @@ def _shares_of_best(hits: Sequence[ScoredRecord]) -> dict[str, float]:
     return {hit.id: max(0.0, hit.score / best) if best > 0 else 0.0 for hit in hits}
 
 
-FUSIONS: Mapping[str, Callable[[Candidates, float], Fused]] = {
-    "blend": blend,
-    "rrf": rrf,
-    "minmax": minmax,
-    "weighted": weighted,
-    "signals": signals,
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A fusion method, and what a search does for it. Those of other programs are kept as these have them."""
+
+    scores: Callable[[Candidates, float], Fused]
+    refines_words: bool = False  # keyword scores are corrected for word pairs and the matched share
+    compares_kinds: bool = False  # the groups of kinds are put into one order by log-odds
+    lifts_neighbours: bool = False  # of a turn that is found
+    needs_signals: bool = False  # importance, age and use of every candidate
+    one_list: bool = False  # one score of the text, whichever list has it: there are no two to weigh
+    vectors_decide: bool = False  # a record that has no vector yet is hardly found, whatever its words
+    adds_scores: bool = False  # sums of weighted scores: twice the weights, twice the score
+    weighs_lists: bool = True  # its weight is the share of the vector candidates, or of the text
+
+
+FUSIONS: Mapping[str, Fusion] = {
+    "blend": Fusion(blend, refines_words=True, compares_kinds=True, lifts_neighbours=True),
+    "rrf": Fusion(rrf, weighs_lists=False),  # its weight is a constant
+    "minmax": Fusion(minmax, vectors_decide=True, adds_scores=True),
+    "weighted": Fusion(weighted, vectors_decide=True, adds_scores=True),
+    "signals": Fusion(signals, needs_signals=True, one_list=True),
 }
-NEEDS_SIGNALS = frozenset({"signals"})
-# The others are formulas of other programs, kept as those have them.
-REFINES_WORDS = frozenset({"blend"})
-LIFTS_NEIGHBOURS = frozenset({"blend"})
-COMPARES_KINDS = frozenset({"blend"})
-# A record that has no vector yet is hardly found, whatever its words.
-VECTORS_DECIDE = frozenset({"minmax", "weighted"})
-# One score of the text, whichever list has it: there are no two to weigh.
-ONE_LIST = frozenset({"signals"})
-# Their scores are sums of weighted ones: twice the weights, twice the score.
-_ADDS_SCORES = frozenset({"minmax", "weighted"})
+
+
+def fusion_named(name: str) -> Fusion:
+    if name not in FUSIONS:
+        raise UsageError(f"unknown fusion '{name}'", f"use one of {', '.join(FUSIONS)}")
+    return FUSIONS[name]
 
 
 def fuse(name: str, candidates: Candidates, weight: float, of_query: ListWeights | None = None) -> Fused:
     """The fusion of this name with its weight, or with the weights of one query."""
     fusion = fusion_named(name)
     if of_query is None:
-        return fusion(candidates, weight)
-    if name == "rrf":  # its weight is a constant; equal weights leave it as it is
-        return _scaled(fusion(candidates, weight), 2 * (1 - of_query.share), 2 * of_query.share)
-    fused = fusion(candidates, of_query.share)
+        return fusion.scores(candidates, weight)
+    if not fusion.weighs_lists:  # equal weights leave it as it is
+        return _scaled(fusion.scores(candidates, weight), 2 * (1 - of_query.share), 2 * of_query.share)
+    fused = fusion.scores(candidates, of_query.share)
     both = candidates.has_vector and candidates.has_keyword
-    return _scaled(fused, of_query.sum, of_query.sum) if name in _ADDS_SCORES and both else fused
+    return _scaled(fused, of_query.sum, of_query.sum) if fusion.adds_scores and both else fused
 
 
 def _scaled(fused: Fused, keyword: float, vector: float) -> Fused:
     return {
         id_: replace(part, keyword=keyword * part.keyword, vector=vector * part.vector) for id_, part in fused.items()
     }
-
-
-def fusion_named(name: str) -> Callable[[Candidates, float], Fused]:
-    if name not in FUSIONS:
-        raise UsageError(f"unknown fusion '{name}'", f"use one of {', '.join(FUSIONS)}")
-    return FUSIONS[name]
 
 
 def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[str, float]) -> dict[str, float]:
@@ -289,9 +295,9 @@ def in_one_order(fused: Fused, groups: Mapping[str, KindGroup], odds: Mapping[st
     scores: dict[str, float] = {}
     totals = {id_: part.total for id_, part in fused.items()}
     for group in set(groups.values()):
-        own = sorted((id_ for id_ in fused if groups[id_] == group), key=lambda id_: (-totals[id_], id_))
-        best_first = sorted((odds[id_] for id_ in own), reverse=True)
-        for id_, one in zip(own, best_first, strict=True):
+        own = sorted([(-totals[id_], id_) for id_ in fused if groups[id_] == group])
+        best_first = sorted([odds[id_] for _, id_ in own], reverse=True)
+        for (_, id_), one in zip(own, best_first, strict=True):
             scores[id_] = score_of(one) + _AMONG_EQUALS * totals[id_]
     return scores
 

@@ -21,7 +21,7 @@ def importance(signals: RankingSignals, now: int = 0, decay: float = 0.0) -> flo
 def recency(signals: RankingSignals, now: int) -> float:
     """1 now, e⁻¹ after thirty days, counted from the last access."""
     touched = max(signals.last_accessed or 0, signals.created_at)
-    return exp(-max(0, now - touched) / DAY_MS / 30)
+    return exp((touched - now) / DAY_MS / 30) if touched < now else 1.0
 
 
 def frequency(signals: RankingSignals) -> float:

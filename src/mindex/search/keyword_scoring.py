@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from mindex.model import Query, Record
-from mindex.search.fuse import REFINES_WORDS
+from mindex.search.fuse import FUSIONS
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import shares, surprises
 from mindex.store.base import KeywordQuery, ScoredRecord, Store
@@ -53,7 +53,7 @@ def keyword_candidates(
     """The best records for a query's words. `past` are records as they stood at `as_of`."""
     if parsed.node is None:
         return KeywordCandidates()
-    refines = query.fusion in REFINES_WORDS and not parsed.strict
+    refines = FUSIONS[query.fusion].refines_words and not parsed.strict
     found = store.retrieval.keyword(
         KeywordQuery(
             parsed.node,
@@ -62,6 +62,7 @@ def keyword_candidates(
             bonus=any_of(parsed.pairs) if refines and refining.pairs else None,
             bonus_weight=refining.pairs,
             past=tuple(past.values()),
+            signals=FUSIONS[query.fusion].needs_signals,
         ),
         query.filters,
         limit,
@@ -93,9 +94,10 @@ def _sought(parsed: ParsedQuery) -> tuple[str, ...]:
 
 def _with_parts(parsed: ParsedQuery, matched: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """The tokens that records hold; a record with a whole identifier holds its parts, too."""
+    compound = [word for word in parsed.words if word.identifiers]
+    if not compound:
+        return dict(matched)
     return {
-        id_: tokens.union(
-            token for word in parsed.words if not tokens.isdisjoint(word.identifiers) for token in word.words
-        )
+        id_: tokens.union(token for word in compound if not tokens.isdisjoint(word.identifiers) for token in word.words)
         for id_, tokens in matched.items()
     }

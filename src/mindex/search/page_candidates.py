@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from mindex.model import Query, Record
 from mindex.search.boost import Boosts
 from mindex.search.candidate_scores import CandidateScores
-from mindex.search.fuse import NEEDS_SIGNALS, SignalWeights
+from mindex.search.fuse import FUSIONS, SignalWeights
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.turn_neighbours import lifting_turns
 from mindex.search.weak_hits import MOST_WEAK
@@ -76,9 +76,8 @@ class PageCandidates:
             ids = [nearest, *(id_ for id_ in ids if id_ != nearest)]
         if not ids:
             return RankingContext({})
-        if scores.signals.keys() >= set(ids):  # the fusion needed them; it lifts no neighbours
-            records = self._store.retrieval.records(ids[: len(first)])
-            return RankingContext(scores.signals, (), {record.id: record for record in records})
+        if scores.signals.keys() >= set(ids):  # the fusion needed them; it lifts no neighbours, and nothing else moves
+            return RankingContext(scores.signals)  # the records of the page are read once it is known
         return self._store.retrieval.ranking_context(
             ids, whole=len(first) + len(turns), filters=query.filters, adjacent_to=lifting
         )
@@ -103,7 +102,7 @@ class PageCandidates:
     def boosts(self, query: Query) -> Boosts:
         boosts = self._ranking.boosts
         # The signals fusion has importance and recency in its score already.
-        return replace(boosts, memory=0.0) if query.fusion in NEEDS_SIGNALS else boosts
+        return replace(boosts, memory=0.0) if FUSIONS[query.fusion].needs_signals else boosts
 
     def least_total(self, query: Query, totals: Sequence[float], domain: str | None) -> float:
         """The score before boosts below which no boost lifts a hit onto the page; `totals` are sorted, best first."""

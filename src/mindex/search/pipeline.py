@@ -15,17 +15,7 @@ from mindex.errors import UsageError
 from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import boosts_for
 from mindex.search.candidate_scores import CandidateScores
-from mindex.search.fuse import (
-    COMPARES_KINDS,
-    LIFTS_NEIGHBOURS,
-    NEEDS_SIGNALS,
-    ONE_LIST,
-    Candidates,
-    Contribution,
-    ListWeights,
-    fuse,
-    fusion_named,
-)
+from mindex.search.fuse import FUSIONS, Candidates, Contribution, ListWeights, fuse, fusion_named
 from mindex.search.guidance import Guidance
 from mindex.search.page_candidates import RERANKED, PageCandidates, RankingSettings
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
@@ -90,11 +80,12 @@ class SearchPipeline:
         retrieved = self._retriever.retrieve(query)
         candidates = retrieved.candidates
         notes += retrieved.notes
-        if query.fusion in NEEDS_SIGNALS:
-            known = self._store.retrieval.ranking_signals([hit.id for hit in (*candidates.keyword, *candidates.vector)])
+        fusion = FUSIONS[query.fusion]
+        if fusion.needs_signals:
             shares, decay = self._ranking.signals, self._ranking.boosts.decay
+            known = self._signals(candidates)
             candidates = replace(candidates, signals=known, now=now_ms(), decay=decay, signal_weights=shares)
-        compares_kinds = query.fusion in COMPARES_KINDS and not candidates.strict
+        compares_kinds = fusion.compares_kinds and not candidates.strict
         weights = list_weights(query, self._ranking.weights[query.fusion])
         fused = fuse(query.fusion, candidates, self._ranking.weights[query.fusion], weights)
         scores = CandidateScores(candidates, fused, compares_kinds=compares_kinds)
@@ -102,7 +93,7 @@ class SearchPipeline:
             notes += self._expand(query, retrieved, scores)
         floor = self._ranking.floor if query.floor is None else query.floor
         low_floor = weak_floor(query, floor, self._ranking.low_floor, shown=self._ranking.weak)
-        lifted = scores.turns if query.fusion in LIFTS_NEIGHBOURS and not retrieved.parsed.strict else set()
+        lifted = scores.turns if fusion.lifts_neighbours and not retrieved.parsed.strict else set()
         context = self._page.read(query, scores, low_floor, domain, lifted, retrieved.past)
         records = {**context.records, **retrieved.past}
         if context.adjacent_turns:
@@ -140,6 +131,12 @@ class SearchPipeline:
             offset=query.offset,
             vacant=retrieved.vacant,
         )
+
+    def _signals(self, candidates: Candidates) -> dict[str, RankingSignals]:
+        """The ranking signals of all candidates: those that came with keyword hits, the others are read."""
+        known = {hit.id: hit.signals for hit in candidates.keyword if hit.signals is not None}
+        missing = [hit.id for hit in (*candidates.keyword, *candidates.vector) if hit.id not in known]
+        return known | self._store.retrieval.ranking_signals(missing) if missing else known
 
     # ── expand ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -342,7 +339,7 @@ def _check_weights(query: Query, fusion: str) -> None:
         raise UsageError("vector_weight and keyword_weight are both 0", "let one of them count")
     if query.mode != "hybrid":
         raise UsageError(f"{names}: a {query.mode} search has nothing to weigh", "use it with mode hybrid")
-    if fusion in ONE_LIST:
+    if fusion_named(fusion).one_list:
         raise UsageError(f"{names}: the fusion {fusion} has one score of the text", "use another fusion")
 
 

@@ -13,6 +13,7 @@ floors. What is stored beside a hit changes neither.
 """
 
 from collections.abc import Mapping, Set
+from functools import lru_cache
 from math import exp, log
 
 from mindex.store.base import TermStatistics
@@ -76,24 +77,6 @@ _SURE_OF_NEIGHBOURS = 0.7
 _LEAST_ODDS, _MOST_ODDS = -10.0, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known about one hit. `cosine` is None where no vector was compared."""
-
-    group: KindGroup
-    cosine: float | None
-    surprise: float
-    words: int
-    share: float  # of the query's idf weight that the hit holds
-    pages: int = 0  # of a hit in a file: the number of files in its collection; 0: unknown
-    one_word: bool = False  # whether the query is a single word
-    fluency: float = 1.0  # how fluently the model reads the text, 0 to 1
-
-    @property
-    def looked_up(self) -> bool:
-        return self.one_word and is_look_up(self.share, self.surprise, self.words)
-
-
 def is_look_up(share: float, surprise: float, words: int) -> bool:
     """Whether a hit holds all `words` of one rare word, as an identifier may have several."""
     return share > 0.99 and surprise >= _LOOK_UP_SURPRISE * words
@@ -135,16 +118,29 @@ def idf(frequency: int, records: int) -> float:
     return log(1 + (max(0, records - frequency) + 0.5) / (frequency + 0.5))
 
 
-def relevance(evidence: Evidence) -> float:
-    """The probability, 0…1, that the query is answered here; comparable between queries, unlike a score."""
-    by_words = relevance_by_words(evidence.share)
-    if evidence.cosine is None or evidence.looked_up:
-        return by_words
-    both = _RELEVANT[evidence.group].log_odds(evidence.cosine, evidence.surprise, evidence.words)
-    if evidence.pages:
-        both += _PER_LOG_PAGES * log(min(max(evidence.pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
-    least = _HOLDS_ALL if evidence.share > 0.99 else 0.0
-    return max(least, evidence.fluency * _logistic(both) + (1 - evidence.fluency) * by_words)
+# The functions below are called for every candidate, so they take values and no object that would have to be made.
+
+
+def relevance(
+    group: KindGroup, cosine: float, surprise: float, words: int, share: float, pages: int, fluency: float
+) -> float:
+    """The probability, 0…1, that the query is answered here; comparable between queries, unlike a score.
+
+    `share` is that of the query's idf weight that the hit holds. `pages`, of a hit in a file, is the number of files in
+    its collection; 0: unknown. `fluency` says how fluently the model reads the text, 0 to 1.
+    """
+    log_odds = _RELEVANT[group].log_odds(cosine, surprise, words)
+    if pages:
+        log_odds += _odds_among(pages)
+    known = 1 / (1 + exp(-log_odds))
+    if fluency != 1:
+        known = fluency * known + (1 - fluency) * relevance_by_words(share)
+    return _HOLDS_ALL if share > 0.99 and known < _HOLDS_ALL else known
+
+
+@lru_cache(maxsize=64)
+def _odds_among(pages: int) -> float:
+    return _PER_LOG_PAGES * log(min(max(pages, _FEWEST_PAGES), _MOST_PAGES) / _USUAL_PAGES)
 
 
 def relevance_by_words(share: float) -> float:
@@ -158,29 +154,30 @@ def read_again(relevance: float, answers: float) -> float:
     return relevance * shift / (1 - relevance + relevance * shift)
 
 
-def answer_odds(evidence: Evidence) -> float:
+def answer_odds(
+    group: KindGroup, cosine: float, surprise: float, words: int, fluency: float, *, looked_up: bool
+) -> float:
     """The log-odds that a hit is an answer; comparable between hits of different kinds."""
-    group, surprise, words = evidence.group, evidence.surprise, evidence.words
-    both, fluency = 0.0, 0.0
-    if evidence.cosine is not None:
-        fluency = evidence.fluency
-        both = _ANSWERS[group].log_odds(evidence.cosine, surprise, words)
-        both += _LOOK_UP_ODDS if evidence.looked_up else 0.0
+    both = _ANSWERS[group].log_odds(cosine, surprise, words)
+    if looked_up:
+        both += _LOOK_UP_ODDS
     if fluency == 1:  # as of most texts; no need for the words alone
         return both
-    return fluency * both + (1 - fluency) * _ANSWERS_BY_WORDS[group].log_odds(0.0, surprise, words)
+    return fluency * both + (1 - fluency) * answer_odds_by_words(group, surprise, words)
+
+
+def answer_odds_by_words(group: KindGroup, surprise: float, words: int) -> float:
+    """The same where no vector was compared."""
+    return _ANSWERS_BY_WORDS[group].log_odds(0.0, surprise, words)
 
 
 def score_of(log_odds: float) -> float:
     """Log-odds as a score from 0 to 1; linear, so that a boost moves a sure hit as far as an unsure one."""
-    return min(1.0, max(0.0, (log_odds - _LEAST_ODDS) / (_MOST_ODDS - _LEAST_ODDS)))
+    score = (log_odds - _LEAST_ODDS) / (_MOST_ODDS - _LEAST_ODDS)
+    return 1.0 if score > 1 else score if score > 0 else 0.0
 
 
 def beside(own: float, neighbour: float) -> float:
     """The relevance of a turn, given that of the one before or after it."""
     odds = own * exp(_PER_NEIGHBOUR * neighbour)
     return max(own, min(_SURE_OF_NEIGHBOURS * neighbour, odds / (1 - own + odds)))
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + exp(-x))

@@ -18,7 +18,7 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
 from mindex.search.filters import Scope, make_filters
-from mindex.search.fuse import FUSIONS, VECTORS_DECIDE, SignalWeights
+from mindex.search.fuse import FUSIONS, SignalWeights
 from mindex.search.guidance import Guidance, expired_note, unfinished_note
 from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
@@ -148,7 +148,7 @@ class SearchService:
         )
         domain = self._domain_of(current_file) if current_file else None
         # Where vectors decide, what was just told waits for its own; `blend` finds it by its words alone.
-        if mode == "vector" or (mode == "hybrid" and fusion in VECTORS_DECIDE):
+        if mode == "vector" or (mode == "hybrid" and fusion in FUSIONS and FUSIONS[fusion].vectors_decide):
             self._settle(self._settings.number("embedding.timeout"))
         answer = self._answer(asked, domain)
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):

@@ -19,12 +19,27 @@ Revision: TypeAlias = Callable[[Record], Record]
 
 
 @dataclass(frozen=True, slots=True)
+class RankingSignals:
+    """What ranking must know of a candidate before the whole record is read."""
+
+    id: str
+    kind: str
+    domain: str = ""
+    instruction: bool = False
+    importance: int | None = None
+    created_at: int = 0
+    access_count: int = 0
+    last_accessed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredRecord:
     """A record's id and kind, and how well it fits: the higher, the better.
 
     `length` is the number of characters of an entry's text where the engine knows it, else 0. `fluency`, of a record
     that was found by its vector, is the number of words per word piece of the model in its text; `collection_size`, of
-    such a chunk, is the number of documents in its collection.
+    such a chunk, is the number of documents in its collection. `signals` are there if the query asked for them, and the
+    engine reads them with the hits.
     """
 
     id: str
@@ -33,10 +48,11 @@ class ScoredRecord:
     length: int = 0
     fluency: float = 1.0
     collection_size: int = 0
+    signals: RankingSignals | None = None
 
     def with_score(self, score: float) -> ScoredRecord:
         """This one with another score; `replace` takes four times as long, and a search needs hundreds."""
-        return ScoredRecord(self.id, score, self.kind, self.length, self.fluency, self.collection_size)
+        return ScoredRecord(self.id, score, self.kind, self.length, self.fluency, self.collection_size, self.signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,8 @@ class KeywordQuery:
 
     `node` decides which records match. `bonus`, where a record matches it as well, adds `bonus_weight` of its own
     score. `tokens` are counted, and looked up in the best `described` hits of each group of kinds. `past` are earlier
-    states of records, which are scored as if they were in the index; the filters are not applied to them.
+    states of records, which are scored as if they were in the index; the filters are not applied to them. With
+    `signals`, an engine that can read the ranking signals of its hits in the same statement does.
     """
 
     node: KeywordNode
@@ -70,6 +87,7 @@ class KeywordQuery:
     bonus: KeywordNode | None = None
     bonus_weight: float = 0.0
     past: tuple[Record, ...] = ()
+    signals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +105,6 @@ class KeywordResult:
     matched_tokens: Mapping[str, frozenset[str]]
     active_space: str = ""
     lengths: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RankingSignals:
-    """What ranking must know of a candidate before the whole record is read."""
-
-    id: str
-    kind: str
-    domain: str = ""
-    instruction: bool = False
-    importance: int | None = None
-    created_at: int = 0
-    access_count: int = 0
-    last_accessed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,40 +9,42 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
 from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
-from mindex.store.sqlite.filter_sql import Condition, match_expression
+from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.keyword_scope import Scope, scope_of
-from mindex.store.sqlite.queries import read_among, read_value, scored_records
+from mindex.store.sqlite.queries import (
+    SIGNAL_COLUMNS,
+    SIGNAL_TABLES,
+    read_among,
+    read_value,
+    scored_records,
+    to_signals,
+)
 from mindex.store.sqlite.spaces import read_roles
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search of a small memory
     from mindex.store.sqlite.posting_index import LoadedPostings
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
+# The best of all records, and whether each is in scope: much cheaper than to look up every record that matches.
+# `columns` and `tables` are those of ranking signals, or empty.
 _RANKED = f"""
-SELECT r.id, -hit.score, r.kind FROM (
+SELECT r.id, -hit.score, r.kind, {{scope}} {{columns}} FROM (
     SELECT rowid AS key, bm25(records_fts, {_WEIGHTS}) AS score
     FROM records_fts WHERE records_fts MATCH ? ORDER BY score, rowid LIMIT ?
-) hit JOIN records r ON r.key = hit.key ORDER BY hit.score, hit.key
+) hit JOIN records r ON r.key = hit.key {{tables}} ORDER BY hit.score, hit.key
 """
 _RANKED_IN_SCOPE = f"""
-SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score, r.kind
-FROM records_fts JOIN records r ON r.key = records_fts.rowid
+SELECT r.id, -bm25(records_fts, {_WEIGHTS}) AS score, r.kind, TRUE {{columns}}
+FROM records_fts JOIN records r ON r.key = records_fts.rowid {{tables}}
 WHERE records_fts MATCH ? AND {{scope}} ORDER BY score DESC, r.key LIMIT ?
-"""
-# The best of all records, and whether each is in scope: much cheaper than to look up every record that matches.
-_RANKED_WITH_SCOPE = f"""
-SELECT r.id, -hit.score, r.kind, {{scope}} FROM (
-    SELECT rowid AS key, bm25(records_fts, {_WEIGHTS}) AS score
-    FROM records_fts WHERE records_fts MATCH ? ORDER BY score, rowid LIMIT ?
-) hit JOIN records r ON r.key = hit.key ORDER BY hit.score, hit.key
 """
 _TERM_IN_SCOPE = f"""
 SELECT r.key, -bm25(records_fts, {_WEIGHTS}) FROM records_fts JOIN records r ON r.key = records_fts.rowid
@@ -111,8 +113,10 @@ class KeywordSearch:
         hits = self._ranked(query, query.node, scope, limit)
         if query.bonus is not None and hits:
             bonus = {hit.id: hit.score for hit in self._ranked(query, query.bonus, scope, limit)}
-            raised = [hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits]
-            hits = _best_first(raised)
+            hits = _best_first(
+                hit.with_score(hit.score + query.bonus_weight * bonus[hit.id]) if hit.id in bonus else hit
+                for hit in hits
+            )
         statistics = self.statistics(query.tokens, scope) if query.tokens else TermStatistics(0, {})
         described = first_of_each_group(hits, query.described)
         past = {record.id: record for record in query.past}
@@ -133,20 +137,20 @@ class KeywordSearch:
 
     def _ranked(self, query: KeywordQuery, node: KeywordNode, scope: Scope, limit: int) -> tuple[ScoredRecord, ...]:
         """The best records for a node, those of the past among them."""
-        hits = self._ranked_in_index(node, scope, limit)
+        hits = self._ranked_in_index(node, scope, limit, query.signals)
         if not query.past:
             return hits
         counts = self.statistics(sorted(bm25.query_tokens(node)), scope)
         past = bm25.score_records(node, query.past, counts, read_tally(self._connection).average_length)
         return _best_first((*hits, *past))[:limit]
 
-    def _ranked_in_index(self, node: KeywordNode, scope: Scope, limit: int) -> tuple[ScoredRecord, ...]:
+    def _ranked_in_index(self, node: KeywordNode, scope: Scope, limit: int, signals: bool) -> tuple[ScoredRecord, ...]:
         if self._postings is not None:
             from mindex.store.sqlite import posting_search  # numpy, see above
 
             if posting_search.can_answer(node):
                 return posting_search.ranked(self._connection, self._postings, node, scope, limit)
-        return _ranked_by_fts5(self._connection, node, scope, limit)
+        return _ranked_by_fts5(self._connection, node, scope, limit, signals)
 
 
 def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
@@ -154,33 +158,43 @@ def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
 
 
 def _ranked_by_fts5(
-    connection: sqlite3.Connection, node: KeywordNode, scope: Scope, limit: int
+    connection: sqlite3.Connection, node: KeywordNode, scope: Scope, limit: int, signals: bool
 ) -> tuple[ScoredRecord, ...]:
     if scope.size is not None and (terms := _plain_terms(node)):
         return _ranked_among_few(connection, terms, scope, limit)
-    expression = match_expression(node)
-    if scope.condition is None:
-        rows = connection.execute(_RANKED, (expression, limit)).fetchall()
-    else:
-        rows = _rows_in_scope(connection, expression, scope.condition, limit, few=scope.size is not None)
+    rows = _ranked_rows(connection, match_expression(node), scope, limit, signals)
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
     least = bm25.LEAST_SCORE
-    return tuple([ScoredRecord(id_, score if score and score > least else least, kind) for id_, score, kind in rows])
+    if not signals:
+        return tuple(
+            [ScoredRecord(id_, score if score and score > least else least, kind) for id_, score, kind, _ in rows]
+        )
+    return tuple(
+        [
+            ScoredRecord(id_, score if score and score > least else least, kind, signals=to_signals(id_, kind, *known))
+            for id_, score, kind, _, *known in rows
+        ]
+    )
 
 
-def _rows_in_scope(
-    connection: sqlite3.Connection, expression: str, scope: Condition, limit: int, *, few: bool
-) -> list[tuple[str, float, str]]:
-    """The best rows in scope. `few` says that the scope is small: then most of the best rows lie outside of it."""
-    if not few:
+def _ranked_rows(
+    connection: sqlite3.Connection, expression: str, scope: Scope, limit: int, signals: bool
+) -> list[tuple[Any, ...]]:
+    """The best rows in scope. Of a small scope, most of the best rows of all lie outside."""
+    columns, tables = (f", {SIGNAL_COLUMNS}", SIGNAL_TABLES) if signals else ("", "")
+    if scope.condition is None:
+        query = _RANKED.format(scope="TRUE", columns=columns, tables=tables)
+        return connection.execute(query, (expression, limit)).fetchall()
+    sql, parameters = scope.condition.sql, scope.condition.parameters
+    if scope.size is None:
         wanted = limit + int(_AHEAD * limit)
-        query = _RANKED_WITH_SCOPE.format(scope=scope.sql)
-        rows = connection.execute(query, (*scope.parameters, expression, wanted)).fetchall()
-        inside = [(id_, score, kind) for id_, score, kind, admitted in rows if admitted]
+        query = _RANKED.format(scope=sql, columns=columns, tables=tables)
+        rows = connection.execute(query, (*parameters, expression, wanted)).fetchall()
+        inside = [row for row in rows if row[3]]
         if len(inside) >= limit or len(rows) < wanted:
             return inside[:limit]
-    query = _RANKED_IN_SCOPE.format(scope=scope.sql)
-    return connection.execute(query, (expression, *scope.parameters, limit)).fetchall()
+    query = _RANKED_IN_SCOPE.format(scope=sql, columns=columns, tables=tables)
+    return connection.execute(query, (expression, *parameters, limit)).fetchall()
 
 
 def _ranked_among_few(
@@ -251,6 +265,6 @@ def _described(
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
     matched, lengths = {}, {}
     for id_, held in read_among(connection, _INDEXED_TOKENS, ids):
-        matched[id_] = frozenset(token for token, padded in sought if padded in held)
+        matched[id_] = frozenset([token for token, padded in sought if padded in held])
         lengths[id_] = held.count(" ")
     return matched, lengths

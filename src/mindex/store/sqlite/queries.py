@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from mindex.store.results import ScoredRecord
+from mindex.store.results import RankingSignals, ScoredRecord
 
 T = TypeVar("T")
 
@@ -18,6 +18,26 @@ def read_value(connection: sqlite3.Connection, query: str, *parameters: object) 
     """The first column of the first row; None when there is no row."""
     row = connection.execute(query, parameters).fetchone()
     return row[0] if row else None
+
+
+# What ranking must know of a record `r`, and where it stands: the values that `to_signals` takes.
+SIGNAL_COLUMNS = """
+coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at, coalesce(a.count, 0), a.last_at
+"""
+SIGNAL_TABLES = "LEFT JOIN documents d ON d.key = r.document LEFT JOIN accesses a ON a.record = r.key"
+
+
+def to_signals(
+    id_: str,
+    kind: str,
+    domain: str,
+    instruction: int,
+    importance: int | None,
+    created_at: int,
+    count: int,
+    last_at: int | None,
+) -> RankingSignals:
+    return RankingSignals(id_, kind, domain, bool(instruction), importance, created_at, count, last_at)
 
 
 # The length of a chunk's text is not needed, and would be read with all of the text.
@@ -50,11 +70,13 @@ def scored_records(
     `collection_sizes` are by the keys of collections.
     """
     sizes = collection_sizes or {}
-    known = {key: rest for key, *rest in read_among(connection, _SCORED, (key for key, _, _ in scores))}
-    found = ((score, fluency, *known[key]) for key, score, fluency in scores if key in known)
+    known = {row[0]: row for row in read_among(connection, _SCORED, [key for key, _, _ in scores])}
+    found = [(score, fluency, known[key]) for key, score, fluency in scores if key in known]
     return tuple(
-        ScoredRecord(id_, score, kind, length, fluency, sizes.get(collection, 0))
-        for score, fluency, id_, kind, length, collection in found
+        [
+            ScoredRecord(id_, score, kind, length, fluency, sizes.get(collection, 0))
+            for score, fluency, (_, id_, kind, length, collection) in found
+        ]
     )
 
 

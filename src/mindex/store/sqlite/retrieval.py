@@ -21,15 +21,20 @@ from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.keyword import KeywordSearch, read_terms
-from mindex.store.sqlite.queries import LARGEST_OFFSET, batches, marks, read_among, read_column, read_value
+from mindex.store.sqlite.queries import (
+    LARGEST_OFFSET,
+    SIGNAL_COLUMNS,
+    SIGNAL_TABLES,
+    batches,
+    marks,
+    read_among,
+    read_column,
+    read_value,
+    to_signals,
+)
 from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
 
-_SIGNALS = """
-SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at,
-       coalesce(a.count, 0), a.last_at
-FROM records r LEFT JOIN documents d ON d.key = r.document LEFT JOIN accesses a ON a.record = r.key
-WHERE r.id IN {marks}
-"""
+_SIGNALS = f"SELECT r.id, r.kind, {SIGNAL_COLUMNS} FROM records r {SIGNAL_TABLES} WHERE r.id IN {{marks}}"
 # The turn next to `a` in its session; a forgotten one has no place in it any more.
 _NEXT = """
 (SELECT b.key FROM records b WHERE b.kind = 'turn' AND b.agent = a.agent AND b.retired_at IS NULL
@@ -168,11 +173,7 @@ def _holding_literally(
 
 
 def _signals(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, RankingSignals]:
-    rows = read_among(connection, _SIGNALS, ids)
-    return {
-        id_: RankingSignals(id_, kind, domain, bool(instruction), *rest)
-        for id_, kind, domain, instruction, *rest in rows
-    }
+    return {row[0]: to_signals(*row) for row in read_among(connection, _SIGNALS, ids)}
 
 
 def _adjacent_turns(

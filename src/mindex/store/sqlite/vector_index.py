@@ -214,34 +214,22 @@ class VectorIndex:
         self, query: Floats, rows: NDArray[np.intp], limit: int, fetch: Fetch, groups: Groups
     ) -> list[tuple[int, float, float]]:
         """Best cosine per record: estimated from codes, the leading ones (or, without codes, all) confirmed."""
-        best: dict[int, float] = {}
-        known: dict[int, tuple[int, float]] = {}  # group and fluency
-        confirm: list[int] = []
-        if self.coded:
-            estimates = self._estimate(query, rows)
-            order = np.argsort(-estimates, kind="stable")
-            _, firsts = np.unique(self._keys[rows[order]], return_index=True)  # each record by its best piece
-            order = order[np.sort(firsts)]
-            for group in np.unique(groups[rows]).tolist():
-                members = order[groups[rows[order]] == group][: 2 * limit]
-                keys = self._keys[rows[members]].tolist()
-                best.update(zip(keys, estimates[members].tolist(), strict=True))
-                known.update(
-                    (key, (group, one)) for key, one in zip(keys, self._fluency[rows[members]].tolist(), strict=True)
-                )
-                confirm += keys[: max(_CONFIRMED, limit // 4)]
-        else:
-            own = zip(groups[rows].tolist(), self._fluency[rows].tolist(), strict=True)
-            known = dict(zip(self._keys[rows].tolist(), own, strict=True))
-            confirm = list(known)
-        for key, vectors in fetch(confirm).items():
-            best[key] = float((vectors @ query).max())
-        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
-        left = dict.fromkeys((group for group, _ in known.values()), limit)
-        hits = []
-        for key, cosine in ranked:
-            group, fluency = known[key]
-            if left[group]:
-                left[group] -= 1
-                hits.append((key, cosine, fluency))
-        return hits
+        estimates = self._estimate(query, rows) if self.coded else np.full(len(rows), -np.inf, np.float32)
+        order = np.argsort(-estimates, kind="stable")
+        _, firsts = np.unique(self._keys[rows[order]], return_index=True)  # each record by its best piece
+        order = order[np.sort(firsts)]
+        group_of = groups[rows[order]]
+        most, confirmed = (2 * limit, max(_CONFIRMED, limit // 4)) if self.coded else (len(rows), len(rows))
+        members = [order[group_of == group][:most] for group in np.unique(group_of)]
+        exact = fetch(np.concatenate([self._keys[rows[own[:confirmed]]] for own in members]).tolist())
+        hits: list[tuple[int, float, float]] = []
+        for own in members:
+            keys, cosines = self._keys[rows[own]], estimates[own].astype(np.float64)
+            for place, key in enumerate(keys[:confirmed].tolist()):
+                if key in exact:
+                    cosines[place] = (exact[key] @ query).max()
+            nearest = np.lexsort((keys, -cosines))[:limit]
+            nearest = nearest[cosines[nearest] > -np.inf]
+            fluency = self._fluency[rows[own[nearest]]]
+            hits += zip(keys[nearest].tolist(), cosines[nearest].tolist(), fluency.tolist(), strict=True)
+        return hits if len(members) == 1 else sorted(hits, key=lambda hit: (-hit[1], hit[0]))
