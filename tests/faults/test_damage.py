@@ -12,10 +12,12 @@ import pytest
 from mindex.errors import ConflictError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.model import Record
+from mindex.store.sqlite.backup import SqliteBackups
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
 from mindex.store.sqlite.row_checksums import CHECKED
 from mindex.store.sqlite.store import SqliteStore
+from mindex.store.sqlite.table_scan import scan_table
 from tests.faults.bit_flips import Attack
 from tests.running import run_here
 
@@ -234,6 +236,28 @@ def test_repair_reads_a_file_whose_list_of_tables_is_damaged(db: Path, tmp_path:
         memory.history(id_of(memory, "lighthouse"))
     report = Memory.repair(db, tmp_path / "new.db")
     assert (report.lost, report.sound) == (0, True)
+
+
+def test_a_table_whose_column_has_a_type_that_is_no_text_is_read(db: Path) -> None:
+    change(db, b"position   INTEGER", b"position   I\xceTEGER")
+    with closing(sqlite3.connect(db)) as connection:
+        assert [row.sound for row in scan_table(connection, "records")] == [True] * 3
+
+
+def test_a_backup_passes_a_deep_check(db: Path, tmp_path: Path) -> None:
+    SqliteBackups(db).back_up(tmp_path / "backup.db")
+    with Memory(tmp_path / "backup.db", options=KEYWORD) as memory:
+        assert [check.message for check in memory.doctor(deep=True) if not check.ok] == []
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM records_fts_content", "UPDATE records_fts_content SET c1 = NULL"])
+def test_a_search_answers_where_the_words_of_records_are_gone(db: Path, damage: str) -> None:
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    with Memory(db, options=KEYWORD) as memory:
+        memory.search("harbour nine", mode="keyword")
+        assert not all(check.ok for check in memory.doctor(deep=True))
 
 
 def test_repair_takes_along_what_is_still_in_the_write_ahead_log(db: Path, tmp_path: Path) -> None:

@@ -343,6 +343,29 @@ persona key | persona_production_<hex36> | |
 samsara token | samsara_api_<an30> | |
 wakatime key | waka_<uuid> | |
 zuplo key | zpka_<hex32>_<hex8> | |
+openai session | sess-<an40> | |
+mongodb service key | mdb_sa_sk_<an40> | |
+snyk service token | snyk_sat.<low8>.<an40> | |
+docker swarm token | SWMTKN-1-<low50>-<low25> | |
+close key | api_<an22>.<an22> | |
+endor key | endr+<an16> | |
+fleetbase key | flb_live_<an20> | |
+flexport token | shltm_<url40> | |
+nightfall key | NF-<an32> | |
+robinhood key | rh-api-<uuid> | |
+salad key | salad_cloud_user_<an30> | |
+salesforce access token | 00D<an12>!<an96> | |
+salesforce consumer key | 3MVG9<an80> | |
+stripe client secret | pi_<an24>_secret_<an25> | |
+trufflehog key | thog-secret-<hex32> | |
+ubidots token | BBFF-<an30> | |
+voiceflow key | VF.DM.<hex24>.<an16> | |
+zoho token | 1000.<hex32>.<hex32> | |
+tines webhook | https://acme.tines.com/webhook/<hex32>/<hex32> | |
+django key | django-insecure-<low50> | |
+password hash | $6$<an12>$<an86> | |
+newrelic license | <hex36>NRAL | |
+gitlab runner token | glrtr-<url20> | |
 apify token | apify_api_<an36> | |
 cockroachdb key | CCDB1_<an22>_<an40> | |
 lichess token | lip_<an20> | |

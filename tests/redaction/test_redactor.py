@@ -352,7 +352,7 @@ def test_find_names_kind_and_line_and_shows_four_characters_at_most() -> None:
 
 
 def test_the_version_names_the_rules_and_the_mode_so_that_a_new_mode_indexes_files_again() -> None:
-    assert [redactor.version for redactor in (REDACT, STRICT, OFF)] == ["b3redact", "b3strict", "b3off"]
+    assert [redactor.version for redactor in (REDACT, STRICT, OFF)] == ["b4redact", "b4strict", "b4off"]
 
 
 def test_a_redactor_for_reading_never_refuses_a_text() -> None:

@@ -20,6 +20,61 @@ COMMAND_RULES: tuple[Rule, ...] = (
     _command(("sshpass", "docker login", "mongo", "mongodump", "az login", "podman login", "helm"), r"(?-i:-p)[ ]?"),
     _command(("sqlcmd", "zip", "unzip", "bcp", "rabbitmqadmin"), r"(?-i:-[Pp])[ ]?"),
     _command(("redis-cli",), r"-a[ ]"),
+    _command(("psexec", "evil-winrm", "rdesktop", "mongosh", "ipmitool"), r"-p[ ]"),
+    _command(("keytool", "jarsigner"), r"-(?:store|key)pass[ ]"),
+    _command(("pscp", "plink", "psftp"), r"-pw[ ]"),
+    _command(("7z", "7za", "rar"), r"(?-i:-h?p)"),
+    _command(("xfreerdp", "cmdkey", "schtasks"), r"/(?:p|pass|rp)(?::|[ ])"),
+    _command(("lftp",), r"-u[ ][^\s,]{1,64},"),
+    _command(("security",), r"-w[ ]"),
+    _command(("snmpget", "snmpset", "snmpwalk"), r"(?-i:-[AX])[ ]"),
+    _command(("convertto-securestring",), r"(?:-string[ ])?(?=[\"'])"),
+    any_case(
+        "command-password",
+        rf"(?<![\w./-])net[ ](?:user[ ]\S{{1,64}}|use[ ][^\n|;]{{0,120}}?/user:\S{{1,64}})[ ]{_QUOTED_OR_BARE}",
+        ("net user", "net use"),
+        checks.is_generated,
+    ),
+    any_case(
+        "command-password",
+        r"(?<![\w./-])(?:htpasswd[ ]-\w{0,5}b\w{0,5}[ ]\S{1,128}[ ]\S{1,64}|mysqladmin[ ][^\n|;]{0,99}?[ ]password)[ ]"
+        rf"{_QUOTED_OR_BARE}",
+        ("htpasswd", "mysqladmin"),
+        checks.is_command_password,
+    ),
+    # A password that a command reads from a pipe.
+    any_case(
+        "command-password",
+        rf"(?<![\w./-])echo[ ](?:-n[ ])?{_QUOTED_OR_BARE}[\"']?[ ]?\|[ ]?"
+        r"(?:sudo[ ](?:-\w{1,9}[ ])?-S|(?:sudo[ ])?chpasswd|kinit"
+        r"|[^\n|;]{0,60}?--(?:password|passphrase)-(?:stdin|fd))",
+        ("echo ",),
+        checks.is_command_password,
+    ),
+    any_case(
+        "password",
+        rf"identified[ ](?:with[ ]\S{{1,40}}[ ])?(?:by|as)[ ](?:password[ ])?[\"'](?P<v>[^\"'\n]{{3,{LIMIT}}}+)[\"']",
+        ("identified ",),
+        checks.is_block_password,
+    ),
+    any_case("password", rf"password\([\"'](?P<v>[^\"'\n]{{6,{LIMIT}}}+)[\"']\)", ("password(",), checks.is_generated),
+    # The second of two arguments that are a login.
+    any_case(
+        "password",
+        r"(?:networkcredential|getconnection|mysqli|auth[ ]?=[ ]?)\([^()\n]{0,160}?,[ ]?[\"']"
+        rf"(?P<v>[^\"'\n]{{6,{LIMIT}}}+)[\"']",
+        ("networkcredential(", "getconnection(", "mysqli(", "auth"),
+        checks.is_generated,
+    ),
+    any_case("authorization", r"(?<![\w.-])basic[ ](?P<v>[a-z0-9+/]{12,}+={0,2})", ("basic ",), checks.is_basic_login),
+    # The lines of .pgpass.
+    any_case(
+        "password",
+        rf"(?<![\w.:-])[\w.*-]{{1,99}}:5432:[\w*-]{{1,64}}:[\w*-]{{1,64}}:(?P<v>[^\s:]{{6,{LIMIT}}}+)",
+        (),
+        checks.is_in_link,
+        hints=(":5432:",),
+    ),
     _command(("ldapsearch", "ldapmodify", "ldapadd"), r"-w[ ]?"),
     _command(("smbclient", "rpcclient"), r"(?-i:-U)[ ]?[\"']?[^\s%\"']{1,64}%"),
     _command(("openssl",), r"-pass(?:in|out)?[ ]pass:"),

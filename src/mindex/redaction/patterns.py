@@ -17,27 +17,35 @@ from mindex.redaction.token_rules import TOKEN_RULES
 
 _STAGE = r"(?>(?:[_-]?(?:prod|production|staging|live|dev|new|old|\d{1,2}))?)"
 _PASSWORD = (
-    r"(?:pass(?:word|wd|wort|phrase|code)|kennwort|contrase[ñn]a|mot[ _-]de[ _-]passe|senha|parola|wachtwoord|hasło"
-    r"|пароль|密码|密碼|パスワード|비밀번호|(?<![a-z])(?:pwd|pass|psk)|(?-i:(?<=[a-z])P(?:ass|wd)))" + _STAGE
+    r"(?:pass(?:word|wd|wort|phrase|code|ord)|kennwort|contrase[ñn]a|mot[ _-]de[ _-]passe|palavra-passe|senha"
+    r"|parol[aăà]|wachtwoord|lösenord|adgangskode|salasana|heslo|lozinka|jelszó|hasło|şifre|mật[ ]khẩu"
+    r"|kata[ ]sandi|пароль|парола|κωδικός|סיסמה|كلمة[ ](?:المرور|السر)|पासवर्ड|รหัสผ่าน|密码|密碼|口令|パスワード|비밀번호"
+    r"|(?<![a-z])(?:pwd|pass|psk|pw)|(?-i:(?<=[a-z])P(?:ass|wd)))" + _STAGE
 )
 _SECRET = (
     r"(?:secret|token|(?:api|secret|access|private|auth|signing|encryption|master|account|client|license)[ _-]?key)"
     + _STAGE
 )
-_CJK_WORDS = ("密码", "密碼", "パスワード", "비밀번호")
-_PASSWORD_WORDS = (*"pass pwd psk kennwort contrase mot senha parola wachtwoord hasło пароль".split(), *_CJK_WORDS)
+_CJK_WORDS = ("密码", "密碼", "口令", "パスワード", "비밀번호")
+_PASSWORD_WORDS = (
+    *"pass pwd psk pw kennwort contrase mot palavra senha parol wachtwoord lösenord adgangskode salasana heslo".split(),
+    *"lozinka jelszó hasło şifre mật kata пароль парола κωδικός סיסמה كلمة पासवर्ड รหัสผ่าน".split(),
+    *_CJK_WORDS,
+)
 _SECRET_WORDS = tuple("secret token api access private auth signing encryption master account client license".split())
 
 # A value without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.
 _BARE = r"(?:[^\s\"'`<>|&,;。，；、）」』]|[,;](?![\w.-]{0,40}[=:\s]|$)|&(?![\w.#-]{0,40}[=:;\s]|$))"
 _QUOTED = r"(?:(?!(?P=q))(?:\\.|[^\n]))"
 _END = r"(?<![.,;:)\]}?])"
-_EQUALS = r"(?::(?![:/])|：|＝|={1,3}>?|:=|->)"
-# Closing quote or bracket of the key, a type, bold marks; then a sign of assignment, a table's bar or just a space.
+_EQUALS = r"(?::(?![:/])|：|＝|\?=|={1,3}>?|:=|->|→)"
+# Closing quote or bracket of the key, a type, bold marks; then a sign of assignment, a table's bar or just a space;
+# a tag or an anchor of YAML.
 _ASSIGNED = (
-    r"(?>(?:\\?[\"'`]\]?)?)(?::[ ]?[\w\[\]., |]{2,30}?(?=[ ]?=))?"
-    rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ \t]*+\|[ \t]*+|[ ]++)(?>(?:[rbuf]{{1,2}}(?=[\"']))?)"
-    rf"(?>(?P<q>\\?[\"'`])?)(?P<v>(?(q)(?>{_QUOTED}{{6,{LIMIT}}})|{_BARE}{{6,{LIMIT}}}{_END}))"
+    r"(?>(?:\\{0,7}[\"'`]\]?)?)(?::[ ]?[\w\[\]., |]{2,30}?(?=[ ]?=))?"
+    rf"(?P<sep>[ \t]*+(?:\*\*)?{_EQUALS}(?:\*\*)?[ \t]*+|[ ][-–—][ ]|[ \t]*+\|[ \t]*+|[ ]++)"
+    r"(?>(?:[rbuf]{1,2}(?=[\"'])|!!str[ ]|&[A-Za-z]\w{0,20}[ ])?)"
+    rf"(?>(?P<q>'{{3}}|\"{{3}}|\\{{0,7}}[\"'`])?)(?P<v>(?(q)(?>{_QUOTED}{{6,{LIMIT}}})|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
 _STATED = (
     r"(?:[ ][^\n.:;!?=\"]{1,60}?)?[ ](?:is|was|are|use|ist|war|lautet|es|era|est|était|é|è|jest|это)"
@@ -53,6 +61,20 @@ _BLOCK = rf"[\"']?:[ \t]*+(?:[|>][+-]?\d?)?[ \t]*+\r?\n[ \t]{{1,20}}+(?P<v>[^\s:
 _NAME_AND_VALUE = (
     r"[\w-]{0,20}[\"']?,?\s{1,40}+[\"']?value[\"']?[ ]?:[ ]?(?>(?P<q>[\"'])?)"
     rf"(?P<v>(?(q)(?>{_QUOTED}{{6,{LIMIT}}})|{_BARE}{{6,{LIMIT}}}{_END}))"
+)
+# `Password:` and the value alone in the next line; `password to X`; `"password", "X"` as arguments or attributes.
+_NEXT_LINE = (
+    rf"(?:[ ](?:is|ist|est|es))?:[ \t*]*+\r?\n(?:[ \t]*+\r?\n)?[ \t>]*+[\"'`]?(?P<v>[^\s\"'`]{{6,{LIMIT}}}+)[\"'`]?"
+    r"[ \t]*+(?=\r?\n|\Z)"
+)
+_CHANGED_TO = (
+    r"(?:[ ](?:for|of|from|on)[ ][^\n.:;!?\"]{1,40}?)?[ ]to:?[ ](?>(?P<q>[\"'`])?)"
+    rf"(?P<v>(?(q)[^\"'`\n]{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
+)
+_ARGUMENT = rf"[\w-]{{0,20}}[\"'](?:[ ]?,|[ ]value[ ]?=)[ ]?[\"'](?P<v>[^\"'\n]{{6,{LIMIT}}}+)[\"']"
+# Tags of HTML between the word and its value.
+_MARKED_UP = (
+    rf":?(?>(?:[ ]?</?[a-z]\w{{0,9}}>|&nbsp;)+)[:\s]{{0,4}}(?>(?:<[a-z]\w{{0,9}}>)?)(?P<v>[^\s<>\"'`]{{6,{LIMIT}}}+)"
 )
 _IN_BRACKETS = rf"[ ]\((?P<v>[^\s()]{{6,{LIMIT}}}+)\)"
 _TAGGED = rf">(?P<v>[^<>\s]{{6,{LIMIT}}}+)</"
@@ -86,6 +108,10 @@ RULES: tuple[Rule, ...] = (
     any_case("password", _ASSIGNED, _PASSWORD_WORDS, checks.is_assigned_password, head=_PASSWORD),
     any_case("password", _STATED, _PASSWORD_WORDS, checks.is_stated_password, head=_PASSWORD),
     any_case("password", _STATED_CJK, _CJK_WORDS, checks.is_stated_password, head=_PASSWORD),
+    any_case("password", _NEXT_LINE, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
+    any_case("password", _CHANGED_TO, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
+    any_case("password", _ARGUMENT, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
+    any_case("password", _MARKED_UP, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
     any_case("password", _IN_BRACKETS, _PASSWORD_WORDS, checks.is_password_in_brackets, head=_PASSWORD),
     any_case("password", _VALUE_FIRST, (), checks.is_value_first, hints=_VALUE_FIRST_HINTS),
     any_case("secret", _TAGGED, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),

@@ -89,7 +89,9 @@ def find_random_tokens(text: str, find_inside: Callable[[str], str]) -> Iterator
     block_end = 0  # a block of lines is read once, not again from each of its lines
     while match:
         start = match.start()
-        value = match[0].rstrip(".-/~")
+        if match[0][0] in "+-" and text[start - 1 : start] in ("", "\n"):  # the mark of a line in a diff
+            start += 1
+        value = text[start : match.end()].rstrip(".-/~")
         end = start + len(value)
         decoded = decoded_text(value) if len(value) >= 20 else ""
         lines = _ENCODED_LINES.match(text, start) if start >= block_end and _begins_text(value) else None

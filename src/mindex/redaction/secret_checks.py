@@ -47,7 +47,9 @@ _OTHER_KEY = re.compile(
 _YEAR_AT_END = re.compile(r"[A-Za-z]+(?:19|20)\d\d")
 _WITH = re.compile(r"\b(?:with|using|use|mit|con|avec|user \S{1,40}|,)[ ](?:the )?$", re.IGNORECASE)
 # `pass` is a verb and `pwd` a command: they name a password only before `=` or `:`.
-_SHORT = re.compile(r"pass\b|pwd|psk", re.IGNORECASE)
+_SHORT = re.compile(r"pass\b|pwd|psk|pw", re.IGNORECASE)
+_SIGN = re.compile(r"[!#$%^&*?+=~@]")
+_DASH = re.compile(r"[ ][-–—][ ]")
 
 
 def is_assigned_password(match: re.Match[str]) -> bool:
@@ -57,6 +59,8 @@ def is_assigned_password(match: re.Match[str]) -> bool:
         return False
     if not _is_assignment(sep):
         return _is_apposed(match)
+    if _DASH.fullmatch(sep):
+        return is_generated(match)
     if match["q"]:
         return not _is_label(value)
     if _is_strong(value) or value.isdigit():
@@ -73,6 +77,8 @@ def is_assigned_password(match: re.Match[str]) -> bool:
 def is_assigned_secret(match: re.Match[str]) -> bool:
     """A token, not the type in `api_key: str`: tokens look random."""
     if not _can_be_assigned(match):
+        return False
+    if _DASH.fullmatch(match["sep"]):
         return False
     return _is_random(match["v"]) if _is_assignment(match["sep"]) else _is_apposed(match)
 
@@ -108,6 +114,23 @@ def is_password_in_brackets(match: re.Match[str]) -> bool:
     value = match["v"]
     mixed = not value.islower() and not value.isupper() and not value.isdigit()
     return mixed and bool(_DIGIT.search(value)) and not _is_placeholder(value) and _is_strong(value)
+
+
+def is_generated(match: re.Match[str]) -> bool:
+    """A password as programs make them: a digit among letters of both cases, or a digit, letters and a sign."""
+    return is_generated_password(match["v"])
+
+
+def is_generated_password(value: str) -> bool:
+    """The same for a value."""
+    has_case = value.lower() != value and value.upper() != value
+    return (
+        (has_case or bool(_SIGN.search(value)))
+        and bool(_DIGIT.search(value))
+        and not _is_placeholder(value)
+        and not _EXPRESSION.match(value)
+        and _is_strong(value)
+    )
 
 
 def is_value_first(match: re.Match[str]) -> bool:
@@ -183,8 +206,14 @@ def _is_apposed(match: re.Match[str]) -> bool:
     value = match["v"]
     if "|" in match["sep"]:
         return _is_random(value)
+    if match["q"]:
+        return is_generated_password(value)
     if _OPTION.search(_before(match)):
-        return not match["q"] and _is_strong(value)
+        return _is_strong(value)
+    if _before(match).endswith("_") and match[0].split(" ")[0].isupper():  # `ENV DB_PASSWORD X`
+        return is_generated_password(value)
+    if _SIGN.search(value) and not _SHORT.match(match[0]):
+        return value.lower() != value and is_generated_password(value)
     if _YEAR_AT_END.fullmatch(value) and not _WITH.search(_before(match)):
         return False  # `secret santa2024`
     digits = len(_DIGIT.findall(value))
@@ -204,6 +233,11 @@ def _is_strong(value: str) -> bool:
 def _is_label(value: str) -> bool:
     """`Enter your password`, as programs show it."""
     return value.replace(" ", "").isalpha() and bool(_LABEL.search(value.lower()))
+
+
+def is_random_token(value: str) -> bool:
+    """A token that a machine made, and no placeholder or expression."""
+    return not _is_placeholder(value) and not _EXPRESSION.match(value) and _is_random(value)
 
 
 def _is_random(value: str) -> bool:
@@ -285,6 +319,11 @@ def is_encoded_login(match: re.Match[str]) -> bool:
     """Base64 of `user:password`, or of anything a machine made."""
     text = decoded_text(match["v"])
     return ":" in text.strip(":") or (len(match["v"]) >= 16 and scrambled(match["v"]))
+
+
+def is_basic_login(match: re.Match[str]) -> bool:
+    """Base64 of `user:password` behind the word `Basic`."""
+    return ":" in decoded_text(match["v"]).strip(":")
 
 
 def decoded_text(value: str) -> str:

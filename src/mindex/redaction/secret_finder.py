@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from mindex.redaction.column_values import find_column_values
 from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
@@ -34,6 +35,7 @@ def find_secret_spans(text: str) -> list[SecretSpan]:
     text = fold_look_alikes(text)
     runs = text.split()
     hits = _rule_hits(text, runs)
+    hits += ((start, end, _RANDOM, kind) for start, end, kind in find_column_values(text, _lower(text)))
     if max(map(len, runs), default=0) >= UNBROKEN:
         hits += ((start, end, _RANDOM, kind) for start, end, kind in find_random_tokens(text, _kind_inside))
     return _merge_overlaps(sorted(hits)) if hits else []

@@ -50,10 +50,11 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token("github-token", r"github_pat_\w{20,}+", "github_pat_"),
     token(
         "gitlab-token",
-        r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|agent|oas|imt|ffct|wt)-[\w.-]{18,}+",
+        r"gl(?:pat|dt|rtr?|ptt|ft|soat|cbt|agent|oas|imt|ffct|wt)-[\w.-]{18,}+",
         "glpat-",
         "gldt-",
         "glrt-",
+        "glrtr-",
         "glptt-",
         "glft-",
         "glsoat-",
@@ -93,12 +94,12 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token("readme-key", rf"{_HERE}rdme_[a-z0-9]{{60,}}+", "rdme_"),
     token("octopus-key", rf"{_NOT_IN_NAME}API-[A-Z0-9]{{24,26}}(?![\w-])", "API-", check=checks.is_mixed),
     token("harness-key", rf"{_HERE}[ps]at\.[\w-]{{22}}\.[A-Za-z0-9]{{24}}\.[A-Za-z0-9]{{20}}", "pat.", "sat."),
-    token("sourcegraph-token", rf"{_HERE}sg[pd]_(?:(?:[0-9a-f]{{16}}|local)_)?[0-9a-fA-F]{{40}}", "sgp_", "sgd_"),
+    token("sourcegraph-token", rf"{_HERE}sg[pd]_(?:(?:[0-9a-fA-F]{{16}}|local)_)?[0-9a-fA-F]{{40}}", "sgp_", "sgd_"),
     token("hex-key", r"hexpm_[0-9a-f]{28,}+", "hexpm_"),
     # -- clouds and hosting
     token(
         "aws-key",
-        r"(?<![A-Za-z0-9+/])(?:A3T[A-Z0-9]|A[KSB]IA|ACCA)[A-Z2-7]{16,}+",
+        r"(?<![A-Za-z0-9/])(?<![^\n]\+)(?:A3T[A-Z0-9]|A[KSB]IA|ACCA)[A-Z2-7]{16,}+",
         "AKIA",
         "ASIA",
         "ABIA",
@@ -166,13 +167,16 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token("grafana-token", rf"{_HERE}eyJrIjoi[A-Za-z0-9+/=]{{50,}}+", "eyJrIjoi"),
     token(
         "newrelic-key",
-        rf"{_HERE}NR(?:AK|JS|II|RA|AL|BR)-[A-Za-z0-9-]{{18,}}+",
+        rf"{_HERE}NR(?:AK|JS|II|IQ|RA|AL|BR)-[\w-]{{18,}}+|{_HERE}[0-9a-f]{{30,36}}(?:FFFF)?NRAL"
+        rf"|{_HERE}[0-9A-Za-z]{{42}}-NRMA",
         "NRAK-",
         "NRJS-",
         "NRII-",
         "NRRA-",
         "NRAL-",
         "NRBR-",
+        "NRIQ-",
+        hints=("NRAL", "-NRMA"),
     ),
     token("dynatrace-token", rf"{_HERE}dt0[a-z]\d\d\.[A-Z0-9a-z]{{24}}\.[A-Z0-9a-z]{{60,}}+", "dt0"),
     token("honeycomb-key", rf"{_HERE}hc[a-z]i[kc]_[a-z0-9]{{50,}}+", "hcaik_", "hcaic_", "hcbik_", "hccik_"),
@@ -186,7 +190,12 @@ TOKEN_RULES: tuple[Rule, ...] = (
     ),
     # -- payments and shops
     token(
-        "stripe-key", r"[srp]k_(?:live|test|prod)_[A-Za-z0-9]{16,}+|whsec_[\w+/=]{24,}+", "sk_", "rk_", "pk_", "whsec_"
+        "stripe-key",
+        r"[srp]k_(?:org_)?(?:live|test|prod)_[A-Za-z0-9]{16,}+|whsec_[\w+/=]{24,}+",
+        "sk_",
+        "rk_",
+        "pk_",
+        "whsec_",
     ),
     token(
         "square-token",
@@ -356,9 +365,9 @@ TOKEN_RULES: tuple[Rule, ...] = (
     token("svix-key", r"(?:test)?sk_[A-Za-z0-9_-]{30,60}\.(?:us|eu|in|ca|au)\b", "testsk_", "sk_"),
     token(
         "azure-key",
-        rf"{_HERE}[A-Za-z0-9+/]{{30,80}}(?:AzCa|AzFu|AzSe|ACDb|APIM|AIoT|ACRA|\+ASt|\+ABa|\+AMC|\+AEh)"
+        rf"{_HERE}[A-Za-z0-9+/]{{30,80}}(?:AzCa|AzFu|AzSe|ACDb|APIM|AIoT|ACRA|\+ACR|\+ASt|\+ABa|\+AMC|\+AEh)"
         r"[A-Za-z0-9+/]{4,8}={0,2}",
-        hints=("AzCa", "AzFu", "AzSe", "ACDb", "APIM", "AIoT", "ACRA", "+ASt", "+ABa", "+AMC", "+AEh"),
+        hints=("AzCa", "AzFu", "AzSe", "ACDb", "APIM", "AIoT", "ACRA", "+ACR", "+ASt", "+ABa", "+AMC", "+AEh"),
     ),
     token("1password-token", r"ops_eyJ[A-Za-z0-9+/=_-]{40,}+", "ops_eyJ"),
     token("1password-key", rf"{_NOT_IN_NAME}A3-[A-Z0-9]{{6}}(?:-[A-Z0-9]{{5,11}}){{4,5}}(?![\w-])", "A3-"),
@@ -369,6 +378,35 @@ TOKEN_RULES: tuple[Rule, ...] = (
         r"[5KL](?<![A-Za-z0-9].)[1-9A-HJ-NP-Za-km-z]{50,51}(?![A-Za-z0-9])",
         hints=tuple("5KL"),
         check=checks.is_bitcoin_key,
+    ),
+    token("openai-session", rf"{_NOT_IN_NAME}sess-[A-Za-z0-9]{{36,}}+", "sess-", check=checks.is_mixed),
+    token("mongodb-key", r"mdb_sa_sk_[\w-]{30,}+", "mdb_sa_sk_"),
+    token("snyk-token", r"snyk_[us]at\.[\w.-]{30,}+", "snyk_uat.", "snyk_sat."),
+    token("docker-swarm-token", r"SWMTKN-\d-[\w-]{40,}+", "SWMTKN-"),
+    token(
+        "close-key", rf"{_HERE}api_[A-Za-z0-9]{{20,22}}\.[A-Za-z0-9]{{20,22}}(?!\w)", "api_", check=checks.is_scrambled
+    ),
+    token("endor-key", r"endr\+[A-Za-z0-9]{16,}+", "endr+"),
+    token("fleetbase-key", r"flb_(?:live|test)_[A-Za-z0-9]{18,}+", "flb_live_", "flb_test_"),
+    token("flexport-token", r"shltm_[\w-]{36,}+", "shltm_"),
+    _mixed("nightfall-key", r"NF-[A-Za-z0-9]{32}(?![\w-])", "NF-"),
+    token("robinhood-key", rf"rh-api-{_UUID}", "rh-api-"),
+    token("salad-key", r"salad_cloud_[A-Za-z0-9]{1,20}_[A-Za-z0-9]{7,40}+", "salad_cloud_", check=checks.is_mixed),
+    token("salesforce-token", rf"{_HERE}00[A-Za-z0-9]{{13}}![\w.]{{80,}}+", "00"),
+    token("salesforce-key", rf"{_HERE}3MVG9[\w.=+/]{{70,}}+|{_HERE}5AEP861[\w.=]{{60,}}+", "3MVG9", "5AEP861"),
+    token(
+        "stripe-client-secret", r"(?:pi|seti|cs)_[A-Za-z0-9_]{14,80}_secret_[A-Za-z0-9]{16,}+", "pi_", "seti_", "cs_"
+    ),
+    token("trufflehog-key", r"thog-(?:key|secret)-[0-9a-f]{16,}+", "thog-key-", "thog-secret-"),
+    _mixed("ubidots-token", r"BBFF-[A-Za-z0-9]{30}", "BBFF-"),
+    token("voiceflow-key", r"VF\.(?:(?:DM|WS)\.)?[0-9a-fA-F]{24}\.[A-Za-z0-9]{16}", "VF."),
+    token("zoho-token", rf"{_HERE}1000\.[0-9a-f]{{32}}\.[0-9a-f]{{32}}", "1000."),
+    token("tines-webhook", r"\.tines\.com/webhook/(?P<v>[0-9a-z]{32}/[0-9a-z]{32})", ".tines.com/"),
+    token("django-key", r"django-insecure-[^\s\"']{20,}+", "django-insecure-"),
+    token(
+        "password-hash",
+        r"\$(?:apr1|[156y]|2[aby])\$[./A-Za-z0-9$=,]{20,}+",
+        *(f"${name}$" for name in "apr1 1 5 6 y 2a 2b 2y".split()),
     ),
     token("jwt", r"(?<![\w-])(?P<header>eyJ[\w-]{8,999}+)\.[\w-]{8,}+\.[\w-]*+", "eyJ", check=checks.has_jwt_header),
 )

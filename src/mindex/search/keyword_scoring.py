@@ -75,8 +75,9 @@ def keyword_candidates(
     held = _with_parts(parsed, found.matched_tokens)
     matched = shares(parsed.tokens, held, found.statistics)
     surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
-    # Those below the ones that were looked at hold no more than the least of these.
-    surprise |= dict.fromkeys([hit.id for hit in found.hits if hit.id not in surprise], min(surprise.values()))
+    # Those below the ones that were looked at hold no more than the least of these. None was, in a damaged file.
+    least_surprise = min(surprise.values(), default=0.0)
+    surprise |= dict.fromkeys([hit.id for hit in found.hits if hit.id not in surprise], least_surprise)
     if not refines:
         return KeywordCandidates(found.hits, matched, space, surprise)
     least = min(matched.values(), default=1.0)

@@ -21,6 +21,7 @@ from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
+from mindex.store.sqlite.row_checksums import watch_writes
 
 _COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind ORDER BY kind"
 _COUNT_ROWS = (
@@ -156,6 +157,8 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
     with replaced_file(target) as file, contextlib.closing(_connected(file.name, target)) as copy:
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a backup is one file, without a write-ahead log
+        if version_of(copy) == len(MIGRATIONS):  # older schemas may have no checksums
+            watch_writes(copy)
         copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_MARK, str(now_ms())))
         copy.execute("DELETE FROM meta WHERE key = ?", (RESTORING,))
         (sound,) = copy.execute("PRAGMA quick_check(1)").fetchone()

@@ -84,9 +84,10 @@ class SqliteEngine:
     def may_write(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError when a newer mindex has taken the file over while this process runs, or a restore does."""
         state = dict(connection.execute(_STATE).fetchall())
-        if RESTORING in state and now_ms() - int(state[RESTORING]) < _LONGEST_RESTORE_MS:
+        if RESTORING in state and abs(now_ms() - int(state[RESTORING])) < _LONGEST_RESTORE_MS:
             raise StoreBusyError(
-                f"{self.database.path} is being replaced by a backup", "try again when `mindex restore-backup` is done"
+                f"{self.database.path} is being replaced by a backup",
+                "try again when `mindex restore-backup` is done; if it was killed, run it again",
             )
         if int(state["analyzer"]) > ANALYZER_VERSION or version_of(connection) > self.schema:
             raise StoreError(

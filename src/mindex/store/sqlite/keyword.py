@@ -265,6 +265,8 @@ def _described(
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
     matched, lengths = {}, {}
     for id_, held in read_among(connection, _INDEXED_TOKENS, ids):
+        if held is None:  # a damaged page
+            continue
         matched[id_] = frozenset([token for token, padded in sought if padded in held])
         lengths[id_] = held.count(" ")
     return matched, lengths

@@ -25,7 +25,8 @@ class ScannedRow:
 
 def scan_table(connection: sqlite3.Connection, table: str) -> Iterator[ScannedRow]:
     """Every row of a table of `CHECKED`, in the order of its key; rows that cannot be read, and gaps, among them."""
-    columns = [name for _, name, *_ in connection.execute(f"PRAGMA main.table_info({table})")]
+    # Only the names: a type with a flipped bit is no text that could be read.
+    columns = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?, 'main')", (table,))]
     checked = [name for name in (*CHECKED[table], "checksum") if name in columns]
     rows = _scan_primary_key(connection, table, checked) if table in PRIMARY_KEYS else _scan(connection, table, checked)
     for key, values in rows:
