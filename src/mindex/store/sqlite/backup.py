@@ -17,7 +17,7 @@ from mindex.errors import ConflictError, ForeignDatabaseError, NotFoundError, Sc
 from mindex.ids import new_id
 from mindex.model.backup import Backup, RestoredBackup
 from mindex.private_files import make_private_folder
-from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
+from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT, refused_by_disk
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
@@ -155,6 +155,7 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
     """Copy what a connection sees into a file that is complete or not there. Returns the live records by kind."""
     expected = source.execute(_COUNT_ROWS).fetchone()
     with (
+        refused_by_disk(target),
         replaced_file(target) as file,
         contextlib.closing(sqlite3.connect(file.name, isolation_level=None)) as copy,
     ):
