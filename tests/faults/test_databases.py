@@ -616,3 +616,16 @@ def test_a_full_disk_while_indexing_loses_nothing(small_disk: Path, tmp_path: Pa
         memory.index(root)
         assert count_of_documents(memory) == 301
     assert is_sound(db)
+
+
+@unix_only
+@pytest.mark.parametrize("command", [("backup",), ("doctor", "--repair")])
+def test_a_full_disk_where_a_copy_is_made_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+    db, copy = tmp_path / "memory.db", tmp_path / "copy.db"
+    with Memory(db, options=KEYWORD) as memory:
+        memory.index(
+            write(tmp_path / "docs", {f"{n}.md": f"# Page {n}\n\n" + "harbour crane " * 300 for n in range(60)})
+        )
+    is_one_error(run(400_000, "--db", db, *command, copy, program=LIMITED, env=NO_MODEL), "copy.db", "space")
+    assert not copy.exists()
+    assert is_sound(db)

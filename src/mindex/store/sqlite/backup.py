@@ -17,7 +17,7 @@ from mindex.errors import ConflictError, ForeignDatabaseError, NotFoundError, Sc
 from mindex.ids import new_id
 from mindex.model.backup import Backup, RestoredBackup
 from mindex.private_files import make_private_folder
-from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
+from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT, refused_by_disk
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
@@ -154,7 +154,11 @@ def _prepare(backup: Path, prepared: Path) -> Mapping[str, int]:
 def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
     """Copy what a connection sees into a file that is complete or not there. Returns the live records by kind."""
     expected = source.execute(_COUNT_ROWS).fetchone()
-    with replaced_file(target) as file, contextlib.closing(_connected(file.name, target)) as copy:
+    with (
+        refused_by_disk(target),
+        replaced_file(target) as file,
+        contextlib.closing(_connected(file.name, target)) as copy,
+    ):
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a backup is one file, without a write-ahead log
         if version_of(copy) == len(MIGRATIONS):  # older schemas may have no checksums

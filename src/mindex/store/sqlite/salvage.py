@@ -20,6 +20,7 @@ from mindex.model.reports import RepairedTable, RepairReport
 from mindex.private_files import make_private_folder
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.sqlite import record_rows, row_checksums
+from mindex.store.sqlite.connection import refused_by_disk
 from mindex.store.sqlite.deep_check import JSON_COLUMNS, row_name
 from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
@@ -72,7 +73,10 @@ def salvage(source: Path, target: Path, report: Report | None = None) -> RepairR
     if target.exists():
         raise ConflictError(f"{target} is there already", "name a file that is not there")
     make_private_folder(target.absolute().parent)
-    with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=f".{target.name}.") as folder:
+    with (
+        refused_by_disk(target),
+        tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=f".{target.name}.") as folder,
+    ):
         made = Path(folder) / "new.db"
         SqliteStore(made).close()
         with open_source(source, Path(folder)) as damaged, contextlib.closing(sqlite3.connect(made)) as connection:
