@@ -17,8 +17,9 @@ from mindex.errors import ConflictError, ForeignDatabaseError, NotFoundError, Sc
 from mindex.ids import new_id
 from mindex.model.backup import Backup, RestoredBackup
 from mindex.private_files import make_private_folder
-from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT, refused_by_disk
+from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
+from mindex.store.sqlite.errors import refused_by_disk
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
 from mindex.store.sqlite.row_checksums import watch_writes
@@ -157,7 +158,7 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
     with (
         refused_by_disk(target),
         replaced_file(target) as file,
-        contextlib.closing(_connected(file.name, target)) as copy,
+        contextlib.closing(sqlite3.connect(file.name, isolation_level=None)) as copy,
     ):
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a backup is one file, without a write-ahead log
@@ -171,15 +172,6 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
                 f"the copy is not sound ({sound})", "run `mindex doctor`: the database may be damaged, or the disk"
             )
         return dict(copy.execute(_COUNT_KINDS).fetchall())
-
-
-def _connected(name: str, target: Path) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(name, isolation_level=None)
-    except sqlite3.OperationalError as error:
-        raise StoreError(
-            f"SQLite cannot write {target!s:.80} ({error})", "choose a path of less than 400 characters"
-        ) from error
 
 
 @contextlib.contextmanager

@@ -57,18 +57,6 @@ def may_be_ours(connection: sqlite3.Connection) -> bool:
 
 
 @contextlib.contextmanager
-def refused_by_disk(path: Path) -> Iterator[None]:
-    """Raise StoreError when the disk is full, or refuses to write a new file that is made outside of a `Database`."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
-            raise
-        message, hint = _ERRORS[error.sqlite_errorcode & 0xFF]
-        raise StoreError(message.format(path=path), hint) from error
-
-
-@contextlib.contextmanager
 def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
     """A write inside a transaction: rolled back alone when it raises, so that the caller can go on without it."""
     if not transaction.in_transaction:  # SQLite rolled all of it back (no space left, say): nothing may follow

@@ -1,6 +1,8 @@
 """Errors of SQLite, and what happened to its files, as errors of the store that say what to do next."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -34,6 +36,7 @@ LOST_LOG = (
     "the write-ahead log of {path} was deleted while it is in use",
     "try again; if that does not help, stop every process that uses the file, then run `mindex doctor`",
 )
+_NO_NEW_FILE = ("SQLite cannot write {path}", "choose another folder, and a path of less than 400 characters")
 _OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
 _OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
 
@@ -64,3 +67,16 @@ def locked_error(path: Path, wait: float) -> StoreBusyError:
 def error_of(texts: Texts, path: Path, error: Exception | None = None) -> StoreError:
     message, advice = texts
     return StoreError(message.format(path=path, error=error), advice)
+
+
+@contextmanager
+def refused_by_disk(path: Path) -> Iterator[None]:
+    """Raise StoreError where a new file, that is made outside of a `Database`, cannot be opened or written."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if primary_code(error) == sqlite3.SQLITE_CANTOPEN:
+            raise error_of(_NO_NEW_FILE, path) from error
+        if error.sqlite_errorcode not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
+            raise
+        raise error_of(_ERRORS[primary_code(error)], path) from error

@@ -20,10 +20,10 @@ from mindex.model.reports import RepairedTable, RepairReport
 from mindex.private_files import make_private_folder
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.sqlite import record_rows, row_checksums
-from mindex.store.sqlite.connection import refused_by_disk
 from mindex.store.sqlite.deep_check import JSON_COLUMNS, row_name
 from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
+from mindex.store.sqlite.errors import refused_by_disk
 from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
