@@ -170,7 +170,8 @@ def test_what_a_user_states_becomes_a_memory_of_low_confidence(project: Project)
     project.write(("We decided to paint the harbour green. I prefer short answers.", "Noted."))
     project.hook("stop")
     with project.memory() as memory:
-        decision, preference = memory.list(memory.filters(kinds=("memory",))).records[::-1]
+        records = memory.list(memory.filters(kinds=("memory",))).records  # of one moment: in no order
+        decision, preference = sorted(records, key=lambda record: record.type)
         events = memory.timeline.events(source="hook")
     assert (decision.type, decision.tags, decision.confidence) == ("decision", ("project:harbour",), 0.6)
     assert (preference.type, preference.tags, preference.text) == ("preference", (), "I prefer short answers.")

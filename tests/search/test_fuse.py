@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
+from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import (
     FUSIONS,
     Candidates,
@@ -54,12 +54,22 @@ def test_a_profile_is_not_better_for_being_long_as_its_values_are_embedded_apart
     assert fused["memory"].total > fused["profile"].total
 
 
-def test_a_memory_of_several_pieces_is_not_better_for_having_more_of_them() -> None:
-    lengths = {"licence": 16_000, "page": PIECE_SIZE, "note": 80}
-    vector = [ScoredRecord(id_, 0.5, "memory", length=length) for id_, length in lengths.items()]
-    fused = blend(Candidates((), vector, cosine_zscores={"licence": 3.0, "page": 3.0, "note": 5.0}))
-    assert fused["licence"] == fused["page"]
-    assert fused["note"].total > fused["licence"].total
+def test_a_memory_of_several_pieces_is_judged_as_a_page_of_a_file() -> None:
+    found = [ScoredRecord("licence", 0.5, "memory", length=16_000), ScoredRecord("fact", 0.5, "memory", length=80)]
+    found += [ScoredRecord("profile", 0.5, "profile", length=9_000), ScoredRecord("page", 0.5, "chunk")]
+    by_words = [ScoredRecord("licence", 3.0, "memory"), ScoredRecord("other", 2.0, "memory")]
+    groups = Candidates(by_words, found).groups()
+    assert groups == {"licence": "file", "fact": "entry", "profile": "entry", "page": "file", "other": "entry"}
+
+
+def test_a_long_memory_comes_after_a_page_that_is_nearer() -> None:
+    cosines = {"told": 0.44, "page": 0.61}
+    vector = [ScoredRecord("page", 0.61, "chunk"), ScoredRecord("told", 0.44, "memory", length=5_000)]
+    background = (0.05, 0.11)
+    zscores = {id_: standardised(cosine, background) for id_, cosine in cosines.items()}
+    candidates = Candidates((), vector, cosine_zscores=zscores, cosines=cosines, words=3)
+    scores = CandidateScores(candidates, blend(candidates), compares_kinds=True)
+    assert scores.ordered(cosines) == ["page", "told"]
 
 
 def test_minmax_is_sixty_to_forty() -> None:

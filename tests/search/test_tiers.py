@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
 from mindex.model import Model, Record, VectorArray
@@ -244,3 +245,14 @@ def test_files_are_in_every_tier(keyword_memory: Memory, tmp_path: Path) -> None
     answer = keyword_memory.search("lighthou")
     assert answer.tier == "substring"
     assert [hit.record.id == told for hit in answer.hits] == [True, False]
+
+
+@pytest.mark.parametrize(("fusion", "waits"), [("weighted", True), ("blend", False)])
+def test_where_vectors_decide_by_the_settings_a_search_waits_for_those_of_new_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fusion: str, waits: bool
+) -> None:
+    waited: list[float | None] = []
+    monkeypatch.setattr(EmbeddingQueue, "join", lambda _, seconds=None: waited.append(seconds))
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "none", "search.fusion": fusion}) as memory:
+        memory.search("harbour")
+        assert bool(waited) is waits

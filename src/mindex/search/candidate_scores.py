@@ -5,7 +5,7 @@ from math import inf
 
 from mindex.search.fuse import Candidates, Fused, in_one_order
 from mindex.search.relevance import answer_odds, answer_odds_by_words, is_look_up, relevance, relevance_by_words
-from mindex.store.rules.kind_groups import KindGroup, kind_group
+from mindex.store.rules.kind_groups import KindGroup
 
 # A record that fulfils operators, quotes and fields is what the query asks for.
 _STRICTLY_FOUND = 0.99
@@ -37,19 +37,19 @@ class CandidateScores:
     def _judge(self, candidates: Candidates, shares: dict[str, float], certainty: float) -> None:
         # A hit that was found both ways is listed as the vector search knows it.
         hits = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
-        groups = {kind: kind_group(kind) for kind in {hit.kind for hit in hits.values()}}
-        self.groups |= {id_: groups[hit.kind] for id_, hit in hits.items()}
+        groups = candidates.groups()
+        self.groups |= groups
         # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
         furthest: dict[KindGroup, float] = {}
         for hit in candidates.vector:
-            group, cosine = groups[hit.kind], candidates.cosines[hit.id]
+            group, cosine = groups[hit.id], candidates.cosines[hit.id]
             if cosine < furthest.get(group, inf):
                 furthest[group] = cosine
         cosines, surprises, words = candidates.cosines, candidates.surprises, candidates.words
         fluencies, usual_fluency = candidates.fluency, candidates.model_fluency
         odds = -inf
         for id_, hit in hits.items():
-            group, surprise, share = groups[hit.kind], surprises.get(id_, 0.0), shares.get(id_, 0.0)
+            group, surprise, share = groups[id_], surprises.get(id_, 0.0), shares.get(id_, 0.0)
             if not cosines:
                 known = relevance_by_words(share)
                 if self._compares_kinds:

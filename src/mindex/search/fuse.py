@@ -80,13 +80,26 @@ class Candidates:
         """How fluently the model reads these texts, 0…1."""
         return sum(self.fluency.values()) / len(self.fluency) if self.fluency else 1.0
 
+    def groups(self) -> dict[str, KindGroup]:
+        """The group that each candidate is judged in, by id: that of its kind, but for long memories.
+
+        A memory of more than one piece is a page that was told, of which the nearest piece was compared: judged as a
+        short fact it would come before every page of a file. Its length is known where its vector was found.
+        """
+        of_kind = {kind: kind_group(kind) for kind in {hit.kind for hit in (*self.keyword, *self.vector)}}
+        groups = {hit.id: of_kind[hit.kind] for hit in self.keyword}
+        for hit in self.vector:
+            is_page = hit.length > _LONGEST_ENTRY and hit.kind in _PAGES
+            groups[hit.id] = "file" if is_page else of_kind[hit.kind]
+        return groups
+
     def by_group(self) -> dict[KindGroup, "Candidates"]:
-        """The candidates of each group of kinds for themselves."""
+        """The candidates of each group for themselves."""
         groups: dict[KindGroup, Candidates] = {}
-        group_of = {kind: kind_group(kind) for kind in dict.fromkeys(hit.kind for hit in (*self.keyword, *self.vector))}
+        group_of = self.groups()
         for group in dict.fromkeys(group_of.values()):
-            keyword = [hit for hit in self.keyword if group_of[hit.kind] == group]
-            vector = [hit for hit in self.vector if group_of[hit.kind] == group]
+            keyword = [hit for hit in self.keyword if group_of[hit.id] == group]
+            vector = [hit for hit in self.vector if group_of[hit.id] == group]
             shares = {hit.id: self.matched_shares[hit.id] for hit in keyword if hit.id in self.matched_shares}
             groups[group] = replace(
                 self,
@@ -122,13 +135,13 @@ _BEST_ZSCORE = 6.0
 # Where log-odds are equal, the fused score decides.
 _AMONG_EQUALS = 0.001
 # Among memories the vectors decide, and words add a little: short texts share few words with a question. Of two that
-# are equally near the longer one is the better, since very short texts are near to everything. Beyond one piece this
-# ends: of a long text the nearest piece was compared, and with it a licence came before every memory and page.
+# are equally near the longer one is the better, since very short texts are near to everything.
 _ENTRY_PER_NAT = 0.006
 _ENTRY_PER_LOG_LENGTH = 0.06
 _ENTRY_LOOKED_UP = 0.3
 _USUAL_ENTRY = 60
 _LONGEST_ENTRY = 800  # the size of a piece: `embedding_text`, which a search by keyword does not load
+_PAGES = ("memory", "note")  # kinds whose text may be a page; other entries are made of fields
 
 
 def standardised(cosine: float, background: tuple[float, float]) -> float:

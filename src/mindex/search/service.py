@@ -148,7 +148,8 @@ class SearchService:
         )
         domain = self._domain_of(current_file) if current_file else None
         # Where vectors decide, what was just told waits for its own; `blend` finds it by its words alone.
-        if mode == "vector" or (mode == "hybrid" and fusion in FUSIONS and FUSIONS[fusion].vectors_decide):
+        used = FUSIONS.get(fusion or self._settings.text("search.fusion"))
+        if mode == "vector" or (mode == "hybrid" and used is not None and used.vectors_decide):
             self._settle(self._settings.number("embedding.timeout"))
         answer = self._answer(asked, domain)
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
