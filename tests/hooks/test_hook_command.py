@@ -76,6 +76,11 @@ def test_bad_input_is_logged_and_the_agent_goes_on(
     assert logged in (log.read_text() if log.exists() else "")
 
 
+def test_the_log_of_hooks_holds_no_secret(tmp_path: Path) -> None:
+    log_error(tmp_path, "prompt", ValueError("no such event: password=Xk29vLq8Zt"))
+    assert (tmp_path / FILE).read_text().endswith("ValueError: no such event: password=[redacted:password]\n")
+
+
 def test_a_database_that_is_none_is_logged(project: Project) -> None:
     (project.data / "memory.db").write_bytes(b"no database at all" * 100)
     done = mindex(project, "hook", "prompt", stdin=message(project, prompt="what is the door code?"))

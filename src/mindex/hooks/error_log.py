@@ -11,8 +11,11 @@ _MOST_BYTES = 100_000
 
 
 def log_error(folder: Path, hook: str, error: BaseException) -> None:
-    """Append one line. Never raises."""
-    line = f"{to_iso(now_ms())} {hook}: {type(error).__name__}: {' '.join(str(error).split())[:500]}\n"
+    """Append one line, without secrets. Never raises."""
+    from mindex.redaction.redactor import Redactor  # its patterns take time to compile, and few hooks fail
+
+    message = Redactor().redact_text(" ".join(str(error).split()))
+    line = f"{to_iso(now_ms())} {hook}: {type(error).__name__}: {message[:500]}\n"
     with suppress(OSError, ValueError):
         make_private_folder(folder)
         path = folder / FILE

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from pathlib import Path
+from shlex import quote
 
 from mindex.config import Settings, load_settings
 from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError
@@ -102,7 +103,7 @@ class MemoryHost:
                 raise
             theirs = settings.database
             own = Path(theirs).with_suffix(".mindex.db")
-            command = f"`mindex --db {own} import {theirs}`"
+            command = f"`mindex --db {quote(str(own))} import {quote(str(theirs))}`"
             log_note(
                 f"{error.message}; using {own}; the user can bring its entries over: {command} on the command line"
             )
