@@ -126,10 +126,9 @@ class ScaleStores:
     def vectors(self, count: int, start: int) -> NDArray[np.float32]:
         """Those of the records from `start` on: as the model made them, and beyond their number with a little noise."""
         real = self._model_vectors
-        made = real[np.arange(start, start + count) % len(real)]
-        if start < len(real):
-            return made
-        made = made + np.random.default_rng(start).normal(scale=_NOISE, size=made.shape).astype(np.float32)
+        places = np.arange(start, start + count)
+        noise = np.random.default_rng(start).normal(scale=_NOISE, size=(count, real.shape[1]))
+        made = real[places % len(real)] + (noise * (places >= len(real))[:, None]).astype(np.float32)
         return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
 
     @property

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mindex.clock import now_ms
+from mindex.clock import LAST_MS, now_ms
 from mindex.private_files import make_private_folder
 
 _FILE = "hooks-paused"
@@ -30,7 +30,7 @@ def is_paused(folder: Path) -> bool:
 def paused_until(folder: Path) -> int:
     """Return when a pause ends, `WITHOUT_END` where only `resume` ends it; 0 if there was none.
 
-    A file that cannot be read is a pause without an end.
+    A file that cannot be read, or says no moment of the calendar, is a pause without an end.
     """
     try:
         text = (folder / _FILE).read_text("utf-8").strip()
@@ -38,4 +38,5 @@ def paused_until(folder: Path) -> int:
         return 0
     except (OSError, UnicodeError):
         return WITHOUT_END
-    return int(text) if text.isdecimal() else WITHOUT_END
+    is_moment = text.isdecimal() and len(text) <= len(str(LAST_MS)) and int(text) <= LAST_MS
+    return int(text) if is_moment else WITHOUT_END

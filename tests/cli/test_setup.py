@@ -79,6 +79,15 @@ def test_flags_choose_agents_and_folders(mindex: Mindex, home: Path, handbook: P
     assert list((home / ".codex").iterdir()) == []
 
 
+def test_without_a_terminal_nothing_is_asked_where_agents_and_folders_are_said(
+    mindex: Mindex, home: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    done = mindex("setup", "--agents", "none", "--folders", handbook)
+    assert done.code == 0
+    assert "14 files" in done.out + done.err
+
+
 def test_none_chooses_nothing_and_an_empty_memory_is_not_asked(mindex: Mindex, home: Path) -> None:
     ran = mindex("setup", "--yes", "--agents", "none", "--folders", "none")
     assert ran.code == 0

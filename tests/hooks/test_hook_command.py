@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mindex.hook_pause import WITHOUT_END, paused_until
 from mindex.hooks.error_log import FILE, log_error
 from mindex.hooks.session_state import session_state
 from tests.hooks.conftest import Project
@@ -176,3 +177,9 @@ def _command_line(process: Path) -> str:
         return (process / "cmdline").read_text(errors="replace")
     except OSError:  # it has ended
         return ""
+
+
+@pytest.mark.parametrize("text", ["99999999999999999", "9" * 5_000, "soon"])
+def test_a_pause_that_says_no_moment_has_no_end(tmp_path: Path, text: str) -> None:
+    (tmp_path / "hooks-paused").write_text(text)
+    assert paused_until(tmp_path) == WITHOUT_END

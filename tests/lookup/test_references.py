@@ -183,6 +183,12 @@ def test_a_forgotten_record_is_said_to_be_one(memory: Memory) -> None:
         assert found.why == (f"'{id_}' is forgotten; `mindex restore {id_}` brings it back",)
 
 
+def test_the_number_of_a_forgotten_entry_hides_no_name(memory: Memory) -> None:
+    memory.forget(memory.add("The standup is at nine").id)
+    project = memory.projects.add(name="1")
+    assert [record.id for record in memory.get("1").records] == [project.id]
+
+
 def test_more_than_a_hundred_references_at_once_are_refused(memory: Memory) -> None:
     with pytest.raises(UsageError, match="101 references are too many"):
         memory.get(*["notes.md"] * 101)

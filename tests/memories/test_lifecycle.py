@@ -749,6 +749,13 @@ def test_an_id_of_two_entries_of_other_programs_is_refused_by_name(memory: Memor
     assert memory.forget("memorizer:mem_a1").record == two
 
 
+def test_of_two_entries_with_one_foreign_id_the_one_that_is_not_forgotten_is_meant(memory: Memory) -> None:
+    ids = {"foreign_ids": {"mudpuppy": "mem_a1"}}
+    memory.forget(memory.add("The pier is green", fields=ids).id)
+    live = memory.add("The pier is red", fields=ids).id
+    assert memory.forget("mem_a1").record == live
+
+
 def test_a_bare_number_is_no_id_of_another_program(memory: Memory) -> None:
     memory.add("The pier is green", fields={"foreign_ids": {"mudpuppy": "3"}})
     with pytest.raises(NotFoundError):

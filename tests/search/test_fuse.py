@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.candidate_scores import CandidateScores
@@ -60,6 +61,35 @@ def test_a_memory_of_several_pieces_is_judged_as_a_page_of_a_file() -> None:
     by_words = [ScoredRecord("licence", 3.0, "memory"), ScoredRecord("other", 2.0, "memory")]
     groups = Candidates(by_words, found).groups()
     assert groups == {"licence": "file", "fact": "entry", "profile": "entry", "page": "file", "other": "entry"}
+
+
+def test_a_long_memory_says_nothing_about_how_near_chunks_are_that_were_found_by_words_alone() -> None:
+    by_words = [ScoredRecord("chunk", 3.0, "chunk")]
+    near = [ScoredRecord("page", 0.5, "chunk"), ScoredRecord("fact", 0.3, "memory", length=80)]
+    told = ScoredRecord("told", 0.1, "memory", length=5_000)
+
+    def judged(*vector: ScoredRecord) -> float:
+        cosines = {hit.id: hit.score for hit in vector}
+        found = Candidates(by_words, vector, cosine_zscores=cosines, cosines=cosines, words=3)
+        return CandidateScores(found, blend(found), compares_kinds=True).relevances["chunk"]
+
+    assert judged(*near, told) == judged(*near)
+
+
+def test_a_variant_of_the_query_does_not_change_what_a_memory_is_judged_as() -> None:
+    cosines = {"told": 0.5}
+    own = Candidates((), [ScoredRecord("told", 0.5, "memory", length=5_000)], cosine_zscores=cosines, cosines=cosines)
+    scores = CandidateScores(own, blend(own), compares_kinds=True)
+    scores.judge(Candidates([ScoredRecord("told", 3.0, "memory")], has_vector=False), 0.9)
+    assert scores.groups == {"told": "file"}
+
+
+def test_the_longest_short_memory_is_one_piece() -> None:
+    at_most = [
+        ScoredRecord("a", 0.5, "memory", length=PIECE_SIZE),
+        ScoredRecord("b", 0.5, "memory", length=PIECE_SIZE + 1),
+    ]
+    assert Candidates((), at_most).groups() == {"a": "entry", "b": "file"}
 
 
 def test_a_long_memory_comes_after_a_page_that_is_nearer() -> None:
@@ -157,7 +187,7 @@ def test_among_memories_words_say_little_unless_they_are_looked_up() -> None:
     zscores = {"near": 4.1, "holds": 3.2}
     words = Candidates(scored("memory", holds=5.0), vector, zscores, surprises={"holds": 7.0}, words=6)
     assert _order(blend(words)) == ["near", "holds"]
-    assert _order(blend(replace(words, words=1, one_word=True, matched_shares={"holds": 1.0}))) == ["holds", "near"]
+    assert _order(blend(replace(words, words=1, look_up=True, matched_shares={"holds": 1.0}))) == ["holds", "near"]
 
 
 def test_a_cosine_is_counted_in_deviations_above_unrelated_texts() -> None:

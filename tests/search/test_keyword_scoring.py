@@ -278,3 +278,15 @@ def test_a_single_character_of_the_past_matches_the_pairs_it_begins(keyword_memo
     (hit,) = keyword_memory.search("值", as_of=then).hits
     assert hit.record.id == told
     assert hit.trace.matched_share == pytest.approx(1.0)
+
+
+@pytest.mark.model
+def test_a_long_page_that_holds_the_one_rare_word_asked_for_is_relevant(tmp_path: Path) -> None:
+    tail = " ".join(f"It says word{n} and number{n} of the list." for n in range(60))
+    pages = {f"also{n}.md": f"Beside it stands dedupe, as number {n} of those that are used.\n" for n in range(20)}
+    pages["long.md"] = f"# Remove copies\n\nThe command dedupe simplifies the tree. {tail}\n"
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.index(write(tmp_path / "docs", {**FILLER, **pages}))
+        hits = by_path(memory.search("dedupe", limit=30))
+    assert hits["long.md"].relevance == pytest.approx(hits["also1.md"].relevance)
+    assert not hits["long.md"].weak

@@ -10,7 +10,7 @@ import pytest
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Model, Record, VectorArray
+from mindex.model import Mode, Model, Record, VectorArray
 from mindex.search.substring_tier import literal_texts, nothing_relevant_note
 from tests.conftest import write
 from tests.running import within
@@ -247,12 +247,15 @@ def test_files_are_in_every_tier(keyword_memory: Memory, tmp_path: Path) -> None
     assert [hit.record.id == told for hit in answer.hits] == [True, False]
 
 
-@pytest.mark.parametrize(("fusion", "waits"), [("weighted", True), ("blend", False)])
-def test_where_vectors_decide_by_the_settings_a_search_waits_for_those_of_new_entries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fusion: str, waits: bool
+@pytest.mark.parametrize(
+    ("fusion", "mode", "seconds"),
+    [("weighted", "hybrid", [30.0]), ("blend", "vector", [30.0]), ("blend", "hybrid", [0.3]), ("blend", "keyword", [])],
+)
+def test_a_search_waits_for_the_vectors_of_new_entries_longest_where_vectors_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fusion: str, mode: Mode, seconds: list[float]
 ) -> None:
     waited: list[float | None] = []
     monkeypatch.setattr(EmbeddingQueue, "join", lambda _, seconds=None: waited.append(seconds))
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "none", "search.fusion": fusion}) as memory:
-        memory.search("harbour")
-        assert bool(waited) is waits
+        memory.search("harbour", mode=mode)
+        assert waited == seconds

@@ -49,7 +49,9 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
     """
     asks = not yes
     if asks and not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask", "add --yes, and --agents A,B or --folders DIR to choose")
+        if names is None or not folders:
+            raise UsageError("there is no terminal to ask", "add --yes, or say both: --agents A,B --folders DIR")
+        asks = False  # both are said
     found = tuple(agent for agent in AGENTS if trace_of(agent, this_machine()))
     ready = _with_mindex(context, found)
     missing = [agent.name for agent in found if agent.name not in ready]

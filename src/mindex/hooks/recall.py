@@ -38,7 +38,9 @@ def recall(
         floor = max(_FLOOR, memory.settings.number("search.floor"))
         answer = memory.search(question, limit=_MOST_HITS, floor=floor, rerank=False, agent=scope, logged=False)
         if answer.tier == "hybrid":
-            return _logged(memory, answer, _lines(answer, answer.hits, shown, session))
+            lines = _lines(answer, answer.hits, shown, session)
+            _log_shown(memory, answer, lines)
+            return lines
     # No record without the rarer words holds enough of the question: the common ones need not be searched.
     rare = memory.rare_words(question, _LEAST_SHARE)
     if not rare:
@@ -50,14 +52,15 @@ def recall(
         for hit in answer.hits
         if matches[hit.record.id][0] >= _LEAST_SHARE and matches[hit.record.id][1] >= _LEAST_SURPRISE
     ]
-    return _logged(memory, answer, _lines(answer, hits, shown, session))
+    lines = _lines(answer, hits, shown, session)
+    _log_shown(memory, answer, lines)
+    return lines
 
 
-def _logged(memory: Memory, answer: Answer, lines: tuple[RecalledLine, ...]) -> tuple[RecalledLine, ...]:
-    """Log an access to what the text of these lines shows. Returns the lines."""
+def _log_shown(memory: Memory, answer: Answer, lines: tuple[RecalledLine, ...]) -> None:
+    """Log an access to what the text of these lines shows."""
     _, ids = recall_text(lines)
     memory.log_shown(answer, ids)
-    return lines
 
 
 def _lines(answer: Answer, hits: Sequence[Hit], shown: Collection[str], session: str) -> tuple[RecalledLine, ...]:

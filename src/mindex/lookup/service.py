@@ -121,11 +121,12 @@ class Lookup:
             found = list(self._file_records(name))
         except ForbiddenPathError as error:  # the other program may have called it by an absolute path
             found, refused = [], error
-        if not found and not is_file:
-            ids = [*self._numbered(name), *self._foreign(reference, name)]
-            found = self._live(ids, as_of) or list(self._refuse_forgotten(ids))
+        ids = [] if found or is_file else [*self._numbered(name), *self._foreign(reference, name)]
+        found = found or self._live(ids, as_of)
         if not found and address is None:  # `memory://ID` is an id and no name
             found = self._live([one.id for things in self._things for one in things.named(name)], as_of)
+        if not found:
+            self._refuse_forgotten(ids)
         if not found and refused is not None:
             raise refused
         return found

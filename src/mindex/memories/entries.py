@@ -39,7 +39,8 @@ def _named(store: Store, name: str) -> Record | None:
         return record
     # A bare number is what several programs call their entries by.
     foreign = map(store.retrieval.record, () if name.isdecimal() else foreign_ids(store, name))
-    entries = [one for one in foreign if one is not None and one.kind != "chunk"]
+    found = [one for one in foreign if one is not None and one.kind != "chunk"]
+    entries = [one for one in found if one.retired_at is None] or found
     if len(entries) > 1:
         ids = ", ".join(one.id for one in entries[:5])
         raise AmbiguousIdError(f"other programs knew {len(entries)} entries as '{name}': {ids}", "give the id")

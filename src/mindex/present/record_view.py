@@ -29,7 +29,7 @@ _COPIED = (
     "title", "type", "path", "collection", "first_line", "last_line", "domain", "instruction", "agent", "source",
     "superseded_by", "context",
 )  # fmt: skip
-_MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*|]+|\b_+|_+\b")  # within a word, `_` is no mark
+_MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*|]+|\b_+|(?<!_)_+\b")  # within a word, `_` is no mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,10 @@ COMMAND_RULES: tuple[Rule, ...] = (
     _command(("7z", "7za", "rar"), r"(?-i:-h?p)"),
     _command(("xfreerdp", "cmdkey", "schtasks"), r"/(?:p|pass|rp)(?::|[ ])"),
     _command(("lftp",), r"-u[ ][^\s,]{1,64},"),
-    _command(("security", "snmpget", "snmpset", "snmpwalk"), r"(?-i:-[wAX])[ ]"),
+    _command(
+        ("security add-generic-password", "security add-internet-password", "snmpget", "snmpset", "snmpwalk"),
+        r"(?-i:-[wAX])[ ]",
+    ),
     _command(("convertto-securestring",), r"(?:-string[ ])?(?=[\"'])"),
     any_case(
         "command-password",

@@ -16,7 +16,7 @@ from mindex.redaction.token_rules import TOKEN_RULES
 # -- secrets after a word that names them -----------------------------------------------------------------------
 
 _STAGE = r"(?>(?:[_-]?(?:prod|production|staging|live|dev|new|old|\d{1,2}))?)"
-_PASSWORD = (
+PASSWORD = (
     r"(?:pass(?:word|wd|wort|phrase|code|ord)|kennwort|contrase[ñn]a|mot[ _-]de[ _-]passe|palavra-passe|senha"
     r"|parol[aăà]|wachtwoord|lösenord|adgangskode|salasana|heslo|lozinka|jelszó|hasło|şifre|mật[ ]khẩu"
     r"|kata[ ]sandi|пароль|парола|κωδικός|סיסמה|كلمة[ ](?:المرور|السر)|पासवर्ड|รหัสผ่าน|密码|密碼|口令|パスワード|비밀번호"
@@ -27,7 +27,7 @@ _SECRET = (
     + _STAGE
 )
 _CJK_WORDS = ("密码", "密碼", "口令", "パスワード", "비밀번호")
-_PASSWORD_WORDS = (
+PASSWORD_WORDS = (
     *"pass pwd psk pw kennwort contrase mot palavra senha parol wachtwoord lösenord adgangskode salasana heslo".split(),
     *"lozinka jelszó hasło şifre mật kata пароль парола κωδικός סיסמה كلمة पासवर्ड รหัสผ่าน".split(),
     *_CJK_WORDS,
@@ -53,7 +53,7 @@ _STATED = (
     rf"(?>(?P<q>[\"'`“„«])?)(?P<v>(?(q)[^\"'`”“»\n]{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
 )
 _STATED_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?>(?P<q>[\"'`“「『])?)(?P<v>[!-~]{{6,{LIMIT}}}+)"
-_VALUE_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + _PASSWORD
+_VALUE_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + PASSWORD
 _VALUE_FIRST_HINTS = ("passw", "Passw", "passphrase")
 # The value of a YAML key in the lines below it.
 _BLOCK = rf"[\"']?:[ \t]*+(?:[|>][+-]?\d?)?[ \t]*+\r?\n[ \t]{{1,20}}+(?P<v>[^\s:#-][^\n:]{{5,{LIMIT}}})(?=\r?\n|$)"
@@ -100,19 +100,19 @@ RULES: tuple[Rule, ...] = (
     any_case("url-token", _PARAMETER, ("?", "&"), checks.is_in_link),
     Rule("card", _CARD, check=checks.is_card, hints=tuple("23456")),
     *COMMAND_RULES,
-    any_case("password", _TAGGED, _PASSWORD_WORDS, checks.is_in_link, head=_PASSWORD),
-    any_case("password", _BLOCK, _PASSWORD_WORDS, checks.is_block_password, head=_PASSWORD),
-    any_case("password", _NAME_AND_VALUE, _PASSWORD_WORDS, checks.is_in_link, head=_PASSWORD),
+    any_case("password", _TAGGED, PASSWORD_WORDS, checks.is_in_link, head=PASSWORD),
+    any_case("password", _BLOCK, PASSWORD_WORDS, checks.is_block_password, head=PASSWORD),
+    any_case("password", _NAME_AND_VALUE, PASSWORD_WORDS, checks.is_in_link, head=PASSWORD),
     any_case("secret", _NAME_AND_VALUE, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),
     any_case("secret", _BLOCK, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),
-    any_case("password", _ASSIGNED, _PASSWORD_WORDS, checks.is_assigned_password, head=_PASSWORD),
-    any_case("password", _STATED, _PASSWORD_WORDS, checks.is_stated_password, head=_PASSWORD),
-    any_case("password", _STATED_CJK, _CJK_WORDS, checks.is_stated_password, head=_PASSWORD),
-    any_case("password", _NEXT_LINE, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
-    any_case("password", _CHANGED_TO, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
-    any_case("password", _ARGUMENT, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
-    any_case("password", _MARKED_UP, _PASSWORD_WORDS, checks.is_generated, head=_PASSWORD),
-    any_case("password", _IN_BRACKETS, _PASSWORD_WORDS, checks.is_password_in_brackets, head=_PASSWORD),
+    any_case("password", _ASSIGNED, PASSWORD_WORDS, checks.is_assigned_password, head=PASSWORD),
+    any_case("password", _STATED, PASSWORD_WORDS, checks.is_stated_password, head=PASSWORD),
+    any_case("password", _STATED_CJK, _CJK_WORDS, checks.is_stated_password, head=PASSWORD),
+    any_case("password", _NEXT_LINE, PASSWORD_WORDS, checks.is_generated, head=PASSWORD),
+    any_case("password", _CHANGED_TO, PASSWORD_WORDS, checks.is_generated, head=PASSWORD),
+    any_case("password", _ARGUMENT, PASSWORD_WORDS, checks.is_generated, head=PASSWORD),
+    any_case("password", _MARKED_UP, PASSWORD_WORDS, checks.is_generated, head=PASSWORD),
+    any_case("password", _IN_BRACKETS, PASSWORD_WORDS, checks.is_password_in_brackets, head=PASSWORD),
     any_case("password", _VALUE_FIRST, (), checks.is_value_first, hints=_VALUE_FIRST_HINTS),
     any_case("secret", _TAGGED, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),
     any_case("secret", _ASSIGNED, _SECRET_WORDS, checks.is_assigned_secret, head=_SECRET),

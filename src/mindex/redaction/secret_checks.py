@@ -122,7 +122,7 @@ def is_generated(match: re.Match[str]) -> bool:
 
 
 def is_generated_password(value: str) -> bool:
-    """The same for a value."""
+    """Whether a value looks as if a program had made it: a digit among letters of both cases, or beside a sign."""
     has_case = value.lower() != value and value.upper() != value
     return (
         (has_case or bool(_SIGN.search(value)))

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import inf
 
 from mindex.search.fuse import Candidates, Fused, in_one_order
-from mindex.search.relevance import answer_odds, answer_odds_by_words, is_look_up, relevance, relevance_by_words
-from mindex.store.rules.kind_groups import KindGroup
+from mindex.search.relevance import answer_odds, answer_odds_by_words, holds_all, relevance, relevance_by_words
+from mindex.store.rules.kind_groups import KindGroup, kind_group
 
 # A record that fulfils operators, quotes and fields is what the query asks for.
 _STRICTLY_FOUND = 0.99
@@ -38,11 +38,12 @@ class CandidateScores:
         # A hit that was found both ways is listed as the vector search knows it.
         hits = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
         groups = candidates.groups()
-        self.groups |= groups
+        self.groups = groups | self.groups  # what the query itself found decides, not its variants
         # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
+        retrieved_with = {kind: kind_group(kind) for kind in {hit.kind for hit in hits.values()}}
         furthest: dict[KindGroup, float] = {}
         for hit in candidates.vector:
-            group, cosine = groups[hit.id], candidates.cosines[hit.id]
+            group, cosine = retrieved_with[hit.kind], candidates.cosines[hit.id]
             if cosine < furthest.get(group, inf):
                 furthest[group] = cosine
         cosines, surprises, words = candidates.cosines, candidates.surprises, candidates.words
@@ -55,8 +56,9 @@ class CandidateScores:
                 if self._compares_kinds:
                     odds = answer_odds_by_words(group, surprise, words)
             else:
-                cosine, fluency = cosines.get(id_, furthest.get(group, 0.0)), fluencies.get(id_, usual_fluency)
-                looked_up = candidates.one_word and is_look_up(share, surprise, words)
+                cosine = cosines.get(id_, furthest.get(retrieved_with[hit.kind], 0.0))
+                fluency = fluencies.get(id_, usual_fluency)
+                looked_up = candidates.look_up and holds_all(share)
                 if looked_up:
                     known = relevance_by_words(share)
                 else:

@@ -10,7 +10,7 @@ from math import exp, log, sqrt
 
 from mindex.errors import UsageError
 from mindex.search.importance_recency import frequency, importance, recency
-from mindex.search.relevance import is_look_up, score_of
+from mindex.search.relevance import holds_all, score_of
 from mindex.store.base import RankingSignals, ScoredRecord
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 from mindex.values import dataclass, replace
@@ -63,7 +63,7 @@ class Candidates:
     fluency: Mapping[str, float] = field(default_factory=dict)
     unembedded: frozenset[str] = frozenset()
     words: int = 0
-    one_word: bool = False  # whether the query is a single word, as an identifier is
+    look_up: bool = False  # the query is one rare word, as an identifier is: what holds it is what is looked for
     strict: bool = False  # every candidate fulfils an explicit demand: operators, quotes, fields
     signals: Mapping[str, RankingSignals] = field(default_factory=dict)  # only for a fusion that needs them
     now: int = 0
@@ -83,14 +83,14 @@ class Candidates:
     def groups(self) -> dict[str, KindGroup]:
         """The group that each candidate is judged in, by id: that of its kind, but for long memories.
 
-        A memory of more than one piece is a page that was told, of which the nearest piece was compared: judged as a
-        short fact it would come before every page of a file. Its length is known where its vector was found.
+        A memory of more than one piece is judged as a chunk of a file: its nearest piece was compared, and by the
+        constants of short memories it would rank above every chunk. Its length is known where its vector was found.
         """
         of_kind = {kind: kind_group(kind) for kind in {hit.kind for hit in (*self.keyword, *self.vector)}}
         groups = {hit.id: of_kind[hit.kind] for hit in self.keyword}
         for hit in self.vector:
-            is_page = hit.length > _LONGEST_ENTRY and hit.kind in _PAGES
-            groups[hit.id] = "file" if is_page else of_kind[hit.kind]
+            is_long = hit.length > _LONGEST_ENTRY and hit.kind in _MAY_BE_LONG
+            groups[hit.id] = "file" if is_long else of_kind[hit.kind]
         return groups
 
     def by_group(self) -> dict[KindGroup, "Candidates"]:
@@ -141,7 +141,7 @@ _ENTRY_PER_LOG_LENGTH = 0.06
 _ENTRY_LOOKED_UP = 0.3
 _USUAL_ENTRY = 60
 _LONGEST_ENTRY = 800  # the size of a piece: `embedding_text`, which a search by keyword does not load
-_PAGES = ("memory", "note")  # kinds whose text may be a page; other entries are made of fields
+_MAY_BE_LONG = ("memory", "note")  # kinds whose text may be as long as a file; other entries are made of fields
 
 
 def standardised(cosine: float, background: tuple[float, float]) -> float:
@@ -194,7 +194,7 @@ def _blend_entries(candidates: Candidates, weight: float) -> Fused:
     def by_words(id_: str) -> float:
         surprise = candidates.surprises.get(id_, 0.0)
         share = candidates.matched_shares.get(id_, 0.0)
-        found = candidates.one_word and is_look_up(share, surprise, candidates.words)
+        found = candidates.look_up and holds_all(share)
         return _ENTRY_PER_NAT * surprise + (_ENTRY_LOOKED_UP if found else 0.0)
 
     return {

@@ -10,7 +10,7 @@ from dataclasses import field
 from mindex.model import Query, Record
 from mindex.search.fuse import FUSIONS
 from mindex.search.query import ParsedQuery, any_of
-from mindex.search.relevance import shares, surprises
+from mindex.search.relevance import are_rare, shares, surprises
 from mindex.store.base import KeywordQuery, ScoredRecord, Store
 from mindex.store.rules.bm25 import LEAST_SCORE
 from mindex.values import dataclass
@@ -34,12 +34,13 @@ class KeywordWeights:
 @dataclass(frozen=True, slots=True)
 class KeywordCandidates:
     """Keyword candidates, best first; the share of the query's idf weight that the first of them hold, and how
-    unlikely it is that they hold it by chance (`relevance.surprises`)."""
+    unlikely it is that they hold it by chance (`relevance.surprises`). `rare`: so is each word of the query."""
 
     hits: tuple[ScoredRecord, ...] = ()
     matched_shares: Mapping[str, float] = field(default_factory=dict)
     active_space: str = ""
     surprises: Mapping[str, float] = field(default_factory=dict)
+    rare: bool = False
 
 
 def keyword_candidates(
@@ -75,17 +76,19 @@ def keyword_candidates(
     held = _with_parts(parsed, found.matched_tokens)
     matched = shares(parsed.tokens, held, found.statistics)
     surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
+    rare = are_rare(parsed.tokens, found.statistics)
     # Those below the ones that were looked at hold no more than the least of these. None was, in a damaged file.
     least_surprise = min(surprise.values(), default=0.0)
     surprise |= dict.fromkeys([hit.id for hit in found.hits if hit.id not in surprise], least_surprise)
     if not refines:
-        return KeywordCandidates(found.hits, matched, space, surprise)
+        return KeywordCandidates(found.hits, matched, space, surprise, rare)
     least = min(matched.values(), default=1.0)
     scored = [
         hit.with_score(max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
         for hit in found.hits
     ]
-    return KeywordCandidates(tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id))), matched, space, surprise)
+    best_first = tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))
+    return KeywordCandidates(best_first, matched, space, surprise, rare)
 
 
 def _sought(parsed: ParsedQuery) -> tuple[str, ...]:

@@ -77,9 +77,15 @@ _SURE_OF_NEIGHBOURS = 0.7
 _LEAST_ODDS, _MOST_ODDS = -10.0, 8.0
 
 
-def is_look_up(share: float, surprise: float, words: int) -> bool:
-    """Whether a hit holds all `words` of one rare word, as an identifier may have several."""
-    return share > 0.99 and surprise >= _LOOK_UP_SURPRISE * words
+def are_rare(tokens: tuple[str, ...], statistics: TermStatistics) -> bool:
+    """Whether all tokens of a word together are rare: in a text of usual length, however long a hit is."""
+    rarity = surprises(tokens, {"": frozenset(tokens)}, {}, statistics)[""]
+    return rarity >= _LOOK_UP_SURPRISE * len(tokens)
+
+
+def holds_all(share: float) -> bool:
+    """Whether a hit holds the whole query, given the share of its weight that it holds."""
+    return share > 0.99
 
 
 def surprises(
@@ -135,7 +141,7 @@ def relevance(
     known = 1 / (1 + exp(-log_odds))
     if fluency != 1:
         known = fluency * known + (1 - fluency) * relevance_by_words(share)
-    return _HOLDS_ALL if share > 0.99 and known < _HOLDS_ALL else known
+    return _HOLDS_ALL if holds_all(share) and known < _HOLDS_ALL else known
 
 
 @lru_cache(maxsize=64)

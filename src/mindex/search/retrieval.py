@@ -202,7 +202,7 @@ class Retriever:
             matched_shares=words.matched_shares,
             surprises=words.surprises,
             words=len(parsed.tokens),
-            one_word=len(parsed.text.split()) == 1,
+            look_up=words.rare and len(parsed.text.split()) == 1,
             has_keyword=not by_vector.has_vector or query.mode != "vector",
             strict=parsed.strict,
         )

@@ -40,6 +40,9 @@ if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
 _MOST_AROUND = 20
 # A search waits no longer than this for variants of its query.
 _MOST_EXPANSION_SECONDS = 10.0
+# A search waits so long for the vectors of entries that were just added, which a loaded model makes in far less.
+# Without them, one in five was not among the first two hits.
+_SETTLE_SECONDS = 0.3
 # A model is changed now and then; three changes during one search mean an embedder that does not fit its space.
 _MOST_SPACE_CHANGES = 3
 
@@ -147,10 +150,12 @@ class SearchService:
             keyword_weight=keyword_weight,
         )
         domain = self._domain_of(current_file) if current_file else None
-        # Where vectors decide, what was just told waits for its own; `blend` finds it by its words alone.
+        # Where vectors decide, a new entry waits for its own as long as for a model; `blend` judges it by its words.
         used = FUSIONS.get(fusion or self._settings.text("search.fusion"))
         if mode == "vector" or (mode == "hybrid" and used is not None and used.vectors_decide):
             self._settle(self._settings.number("embedding.timeout"))
+        elif mode == "hybrid":
+            self._settle(_SETTLE_SECONDS)
         answer = self._answer(asked, domain)
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
             answer = self._with_correction(asked, domain, answer)

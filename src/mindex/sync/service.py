@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mindex.clock import DAY_MS
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError
 from mindex.ids import new_id
@@ -38,7 +37,6 @@ from mindex.sync.stamps import machine_of, time_of
 
 _BATCH = 500  # lines that are merged in one transaction
 _MACHINES, _OFFSETS = "machines", "offsets"  # names of facts in the store
-_CLOCK_AHEAD = DAY_MS // 2
 
 
 class _RolledBack(Exception):

@@ -136,8 +136,8 @@ class Site:
             return handler(call)
         except MindexError as error:
             shown = self.shown_error(error)
-            said = MindexError(in_page_words(shown.message), in_page_words(shown.hint))
-            return call.render("error.html", code=status_of(error), error=said)
+            for_page = MindexError(in_page_words(shown.message), in_page_words(shown.hint))
+            return call.render("error.html", code=status_of(error), error=for_page)
         except Exception as error:  # a bug: the page says so, the log has the rest
             logger.exception("%s failed", request.url.path)
             unexpected = MindexError(f"unexpected {type(error).__name__}", "the server's log says more")

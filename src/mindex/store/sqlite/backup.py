@@ -54,7 +54,7 @@ class SqliteBackups:
         if target.exists() and not overwrite and not _is_backup(target):
             raise ConflictError(f"{target} is no backup of mindex", "name another file, or add --overwrite")
         make_private_folder(target.parent)
-        with _opened(self._path) as source, _one_snapshot(source):
+        with refused_by_disk(self._path), _opened(self._path) as source, _one_snapshot(source):
             _refuse_foreign(self._path, source)
             records = _copy(source, target)
         return Backup(str(target), target.stat().st_size, records)

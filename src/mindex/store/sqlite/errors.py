@@ -36,6 +36,10 @@ LOST_LOG = (
     "the write-ahead log of {path} was deleted while it is in use",
     "try again; if that does not help, stop every process that uses the file, then run `mindex doctor`",
 )
+# The file itself, or the index of its write-ahead log; an error of reading is another matter.
+_NOT_WRITTEN = (
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE,
+)  # fmt: skip
 _NO_NEW_FILE = ("SQLite cannot write {path}", "choose another folder, and a path of less than 400 characters")
 _OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
 _OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
@@ -77,6 +81,6 @@ def refused_by_disk(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if primary_code(error) == sqlite3.SQLITE_CANTOPEN:
             raise error_of(_NO_NEW_FILE, path) from error
-        if error.sqlite_errorcode not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
+        if error.sqlite_errorcode not in _NOT_WRITTEN:
             raise
         raise error_of(_ERRORS[primary_code(error)], path) from error
