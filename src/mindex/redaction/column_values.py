@@ -22,7 +22,7 @@ Span = tuple[int, int, str]
 
 def find_column_values(text: str, lowered: str) -> Iterator[Span]:
     """Yield start, end and kind of each. A block of rows is read once: it ends where another begins."""
-    if "\n" not in text or not any(sign in text for sign in _CELLS) or not any(hint in lowered for hint in _HINTS):
+    if not any(sign in text for sign in _CELLS) or not any(hint in lowered for hint in _HINTS):
         return
     columns: dict[int, str] = {}
     separator = ""
