@@ -18,6 +18,7 @@ from mindex.store.sqlite.migrations import MIGRATIONS, migrate
 from mindex.store.sqlite.row_checksums import CHECKED
 from mindex.store.sqlite.store import SqliteStore
 from mindex.store.sqlite.table_scan import scan_table
+from tests.conftest import write
 from tests.faults.bit_flips import Attack
 from tests.running import run_here
 
@@ -133,6 +134,24 @@ def test_a_damaged_memory_is_left_out_named_and_blocks_no_other(db: Path, tmp_pa
         assert any(damaged in text for text in report.notes)
         (check,) = (one for one in memory.doctor(deep=True) if not one.ok and one.name == "all rows")
         assert check.message == f"1 damaged: record {damaged}"
+
+
+@pytest.mark.parametrize(("table", "column"), [("collections", "exclude"), ("documents", "tags")])
+def test_a_row_without_a_checksum_that_cannot_be_decoded_is_left_out(
+    db: Path, tmp_path: Path, table: str, column: str
+) -> None:
+    """As rows are that SQLite reads from the page of another table: values are missing, and so is the checksum."""
+    with Memory(db, options=KEYWORD) as memory:
+        memory.index(write(tmp_path / "docs", {"notes.md": "The ferry leaves at noon.\n"}))
+    with closing(sqlite3.connect(db)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') WHERE name = ?", (table,))
+    with closing(sqlite3.connect(db)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {column} = NULL, checksum = NULL")
+    with Memory(db, options=KEYWORD) as memory:
+        assert memory.get("notes.md").missing == ("notes.md",)
+        assert memory.search("lighthouse", mode="keyword").hits
+        assert any("damaged" in note for note in memory.search("lighthouse", mode="keyword").notes)
 
 
 def test_the_commands_say_what_is_damaged_and_fail_where_something_is_missing(db: Path, tmp_path: Path) -> None:

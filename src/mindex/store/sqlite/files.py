@@ -17,7 +17,7 @@ from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import path_clause
 from mindex.store.sqlite.queries import marks, read_column, read_value
-from mindex.store.sqlite.row_checksums import CHECKED, is_sound, note_damage, sound_rows
+from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED, is_sound, note_damage, sound_rows
 
 _DOCUMENT = f"""
 SELECT {", ".join(f"d.{column}" for column in CHECKED["documents"])}, d.checksum, c.name
@@ -71,11 +71,15 @@ class SqliteFiles:
 
     def collections(self) -> tuple[Collection, ...]:
         with self._database.read() as connection:
-            rows = sound_rows(connection, connection.execute(_COLLECTIONS), "collection {}")
-            return tuple(
-                Collection(name, root, tuple(json.loads(exclude)), context, indexed_at)
-                for name, root, exclude, context, _, indexed_at in rows
-            )
+            found = []
+            for name, root, exclude, context, _, indexed_at in sound_rows(
+                connection, connection.execute(_COLLECTIONS), "collection {}"
+            ):
+                try:
+                    found.append(Collection(name, root, tuple(json.loads(exclude)), context, indexed_at))
+                except MALFORMED:  # without a checksum: the page of another table in place of this one
+                    note_damage(connection, f"collection {name}")
+            return tuple(found)
 
     def documents(self, collection: str) -> dict[str, Document]:
         with self._database.read() as connection:
@@ -161,10 +165,14 @@ def _select(connection: sqlite3.Connection, where: str, *values: str | int | flo
     """The documents that a condition selects. A damaged one is noted and left out: the next index run replaces it."""
     found = []
     for row in connection.execute(f"{_DOCUMENT} WHERE {where} ORDER BY c.name, d.path", values):
-        if is_sound(row[:-2], row[-2]):
-            found.append(_to_document(row))
-        else:
+        try:
+            document = _to_document(row) if is_sound(row[:-2], row[-2]) else None
+        except MALFORMED:  # without a checksum: the page of another table in place of this one
+            document = None
+        if document is None:
             note_damage(connection, f"file {row[2]}")
+        else:
+            found.append(document)
     return tuple(found)
 
 
