@@ -108,6 +108,27 @@ def test_the_socket_of_a_killed_server_is_removed(project: Project) -> None:
     assert sockets(project) == []
 
 
+def test_a_hook_does_not_remove_the_socket_of_a_server_that_is_just_opening_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with project.memory() as memory:
+        memory.add(FACT)
+        recall_socket = RecallSocket(lambda: memory)
+        chmod, asked = Path.chmod, []
+
+        def chmod_while_a_hook_asks(path: Path, mode: int) -> None:
+            if path.is_socket():  # bound, and does not listen yet
+                asked.append(ask(project))
+            chmod(path, mode)
+
+        monkeypatch.setattr(Path, "chmod", chmod_while_a_hook_asks)
+        recall_socket.open()
+        assert asked == [None]
+        assert ask(project) is not None
+        recall_socket.close()
+    assert list((project.data / "run").iterdir()) == []
+
+
 def test_a_server_that_does_not_answer_in_time_is_not_waited_for(project: Project) -> None:
     with project.memory() as memory:
         memory.add(FACT)

@@ -87,11 +87,14 @@ class RecallSocket:
         with self._changing:
             if self._closed:
                 return
-            path.unlink(missing_ok=True)  # of an earlier process with this number
+            # It gets its name once it listens: a hook would take it for that of a killed server, and remove it.
+            unready = path.with_suffix(".new")
+            unready.unlink(missing_ok=True)  # of an earlier process with this number
             listening = socket.socket(socket.AF_UNIX)
-            listening.bind(str(path))  # no other user gets into the folder
-            path.chmod(0o600)
+            listening.bind(str(unready))  # no other user gets into the folder
+            unready.chmod(0o600)
             listening.listen(8)
+            unready.replace(path)
             self._path, self._socket = path, listening
         threading.Thread(target=self._serve, args=(listening,), name="mindex-hooks", daemon=True).start()
 
