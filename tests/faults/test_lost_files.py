@@ -10,16 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mindex.clock import DAY_MS, now_ms
 from mindex.errors import StoreBusyError, StoreError
 from mindex.memory import Memory
 from mindex.model import Filters, RecordVectors
 from mindex.store.sqlite.backup import SqliteBackups
+from mindex.store.sqlite.engine import RESTORING
 from mindex.store.sqlite.file_guard import FileGuard
 from mindex.store.sqlite.migrations import MIGRATIONS
 from mindex.store.sqlite.store import SqliteStore
@@ -498,6 +500,17 @@ def test_everything_acknowledged_while_a_backup_is_restored_is_in_one_of_the_two
     assert acknowledged <= stored
     assert len(acknowledged) > 20
     assert is_sound(db)
+
+
+def test_a_mark_of_a_restore_that_a_wrong_clock_put_into_the_future_refuses_no_write(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "memory.db")) as store:
+        for ahead, refused in ((0, True), (365 * DAY_MS, False)):
+            with closing(sqlite3.connect(tmp_path / "memory.db")) as other, other:
+                mark = (RESTORING, str(now_ms() + ahead))
+                other.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", mark)
+            expected = pytest.raises(StoreBusyError, match="if it was killed, run it again")
+            with expected if refused else nullcontext():
+                store.entries.add([memory_of(f"ahead {ahead}")], by="me")
 
 
 def test_vectors_of_the_file_before_are_not_searched(tmp_path: Path) -> None:

@@ -125,9 +125,11 @@ def search_command(
         raise click.MissingParameter(param_hint="'QUERY'", param_type="argument", ctx=click.get_current_context())
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
         raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
-    chosen: Any = {"limit": limit, "budget": budget, "form": form, "explain": explain, "fusion": fusion or ""}
+    options["fusion"] = fusion or ""
     with context.memory() as memory:
-        _, shown = search_view(memory, " ".join(words), view, **chosen, **options)
+        _, shown = search_view(
+            memory, " ".join(words), view, limit=limit, budget=budget, form=form, explain=explain, **options
+        )
         _print(context, shown, form)
 
 

@@ -1,11 +1,13 @@
 """The text of `mindex export`, `mindex import` and `mindex copy`."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from mindex.model.transfer import CopyReport, ExportReport, ImportReport, MergedRow, TableReport
 from mindex.present.fence import one_line
 from mindex.present.record_view import field_text, shortened_words
 from mindex.present.text import aligned, amount, first_lines, note_lines
+from mindex.present.to_json import Json
 
 _LONGEST_VALUE = 60  # bytes of a value in a line; --json has the whole
 _COUNTS = ("read", "stored", "merged", "dropped")
@@ -33,12 +35,9 @@ def import_text(report: ImportReport) -> str:
 
 def _merged_line(one: MergedRow) -> str:
     line = f"merged {one.where} into {one.into}, which has the same text"
-    values = (f"{name} {shortened_words(_value_text(value), _LONGEST_VALUE)}" for name, value in one.not_kept.items())
+    texts = {name: field_text(cast("Json", value)) for name, value in one.not_kept.items()}
+    values = (f"{name} {shortened_words(text, _LONGEST_VALUE)}" for name, text in texts.items())
     return f"{line}; not kept: {', '.join(values)}" if one.not_kept else line
-
-
-def _value_text(value: object) -> str:
-    return field_text(value)  # type: ignore[arg-type]  # JSON as it was read
 
 
 def copy_text(report: CopyReport) -> str:

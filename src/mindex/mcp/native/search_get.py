@@ -72,8 +72,10 @@ class SearchTools(Toolset):
         arguments = locals()
         options: Any = {_PLURALS.get(name, name): arguments[name] for name in _SEARCH_OPTIONS if arguments[name]}
         budget, notes = self._budget_and_notes(budget)
-        shape: Any = {"limit": limit, "budget": budget, "explain": explain, "notes": notes}
-        found, shown = search_view(self._memory, query, view, **shape, weak=weak, **options)
+        options["weak"] = weak
+        found, shown = search_view(
+            self._memory, query, view, limit=limit, budget=budget, explain=explain, notes=notes, **options
+        )
         result = tool_result(shown.text(), shown.json())
         if not client_supports_apps(context):
             return result

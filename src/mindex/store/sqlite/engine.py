@@ -84,6 +84,7 @@ class SqliteEngine:
     def may_write(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError when a newer mindex has taken the file over while this process runs, or a restore does."""
         state = dict(connection.execute(_STATE).fetchall())
+        # A mark that lies in the future was made by a clock that was wrong.
         if RESTORING in state and abs(now_ms() - int(state[RESTORING])) < _LONGEST_RESTORE_MS:
             raise StoreBusyError(
                 f"{self.database.path} is being replaced by a backup",
