@@ -1,7 +1,7 @@
 """The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
@@ -112,7 +112,11 @@ def view_answer(
     if view == "full":
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
     elif view == "digest":
-        rows = digest_rows(answer.hits, answer.terms, with_collection=several_collections)
+        lines = digest_rows([hit.record for hit in answer.hits], answer.terms, with_collection=several_collections)
+        rows = tuple(
+            replace(row, weak=hit.weak or None, conflicts=ids_of(hit.conflicts))
+            for hit, row in zip(answer.hits, lines, strict=True)
+        )
     else:
         rows = tuple(compact_view(hit, answer.terms, with_collection=several_collections) for hit in answer.hits)
     whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, *last, several_collections))
@@ -141,7 +145,17 @@ def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
 
 def compact_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
     """One line of a hit: where it is and what it is about."""
-    record = hit.record
+    return replace(
+        compact_row(hit.record, terms, with_collection=with_collection),
+        score=round(hit.score, 3),
+        relevance=round(hit.relevance, 3),
+        weak=hit.weak or None,
+        conflicts=ids_of(hit.conflicts),
+    )
+
+
+def compact_row(record: Record, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
+    """One line of a record: where it is and what it is about."""
     heading = record.title.rsplit(" > ", 1)[-1][:60]
     return RecordView(
         id=record.id,
@@ -149,13 +163,9 @@ def compact_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) 
         # An entry has no place that would say what it is about: its summary does.
         title=(heading if record.kind == "chunk" else _about(record, terms)) or None,
         type=(record.type or None) if record.kind != "chunk" else None,
-        score=round(hit.score, 3),
-        relevance=round(hit.relevance, 3),
-        weak=hit.weak or None,
         date=to_iso(record.created_at)[:10] if record.created_at else None,
         tokens=count_tokens(record.text),
         anchor=anchor_view(record),
-        conflicts=ids_of(hit.conflicts),
     )
 
 
@@ -163,10 +173,10 @@ def _about(record: Record, terms: QueryTerms) -> str:
     return line_about(record, matched_ranges(record.text, terms) if record.kind == "profile" else ())
 
 
-def digest_rows(hits: Sequence[Hit], terms: QueryTerms, *, with_collection: bool = False) -> tuple[RecordView, ...]:
-    """As few tokens as name each hit: its place or, of an entry, its first words."""
-    places = [place(hit.record, with_collection=with_collection) for hit in hits]
-    whole = [at or _about(hit.record, terms) for at, hit in zip(places, hits, strict=True)]
+def digest_rows(records: Sequence[Record], terms: QueryTerms, *, with_collection: bool = False) -> list[RecordView]:
+    """As few tokens as name each record: its place or, of an entry, its first words."""
+    places = [place(record, with_collection=with_collection) for record in records]
+    whole = [at or _about(record, terms) for at, record in zip(places, records, strict=True)]
 
     def shortened(width: int) -> list[str]:
         return [
@@ -178,20 +188,18 @@ def digest_rows(hits: Sequence[Hit], terms: QueryTerms, *, with_collection: bool
         words = sum(not at for at in places)
         return sum(map(size_of, shortened(width))) + words * _BEFORE_WORDS
 
-    allowed = _DIGEST_WIDTH * max(_DIGEST_LINES, len(hits))
+    allowed = _DIGEST_WIDTH * max(_DIGEST_LINES, len(records))
     widest = max(map(size_of, whole), default=0) + _BEFORE_WORDS
     shown = shortened(most_that_fit(widest, lambda width: cost(width) <= allowed))
-    return tuple(
+    return [
         RecordView(
-            id=hit.record.id,
+            id=record.id,
             at=(text if at else "") or None,
             title=(text if not at else "") or None,
-            weak=hit.weak or None,
-            anchor=anchor_view(hit.record),
-            conflicts=ids_of(hit.conflicts),
+            anchor=anchor_view(record),
         )
-        for hit, at, text in zip(hits, places, shown, strict=True)
-    )
+        for record, at, text in zip(records, places, shown, strict=True)
+    ]
 
 
 def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:

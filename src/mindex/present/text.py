@@ -52,7 +52,7 @@ def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
     if any(row.text is not None for row in shown.rows):
         blocks = [record_text(row, colour) for row in shown.rows]
         return "\n\n".join([head, *blocks, *(["\n".join(notes)] if notes else [])])
-    lines = [_line(row) for row in shown.rows]
+    lines = [line_text(row) for row in shown.rows]
     if colour:
         lines = [_highlighted(line, shown.terms) for line in aligned([line.split(" · ") for line in lines])]
     return "\n".join([head, *lines, *notes])
@@ -85,7 +85,7 @@ def _out_of_order(rows: Sequence[RecordView]) -> bool:
     return any(earlier < later for earlier, later in pairwise(shown))
 
 
-def _line(row: RecordView) -> str:
+def line_text(row: RecordView) -> str:
     """A row of the digest or compact view."""
     first = f"{row.id} {inline(row.at)}" if row.at else row.id
     last = [*([_anchor(row.anchor)] if row.anchor else []), *_conflicts(row)]

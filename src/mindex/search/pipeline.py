@@ -314,7 +314,7 @@ def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, 
     if query.offset < 0:
         raise UsageError(f"offset {query.offset} is too small", "use 0 or more")
     if query.limit > MAX_LIMIT:
-        notes.append(f"limit cut to {MAX_LIMIT}")
+        notes.append(f"limit cut to {MAX_LIMIT}, the maximum")
     if len(query.text) > MAX_QUERY:
         notes.append(f"query cut to {MAX_QUERY} characters")
     fusion = query.fusion or ranking.fusion
