@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
 from mindex.model import Answer, Hit, QueryTerms, Record
-from mindex.present.budget import check_budget, cost_of, fit_answer, fit_dual, most_that_fit, with_cost
+from mindex.present.budget import check_budget, fit_answer, fit_dual, most_that_fit, with_cost
 from mindex.present.record_view import (
     OMITTED,
     RecordView,
@@ -20,7 +20,7 @@ from mindex.present.record_view import (
     size_of,
     view_record,
 )
-from mindex.present.text import answer_text, dual_text
+from mindex.present.text import answer_text, dual_text, line_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.token_count import count_tokens
 from mindex.text_match import matched_ranges
@@ -28,7 +28,7 @@ from mindex.values import dataclass
 
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
-# Where no hit is confident, the weak ones may cost so many tokens together, and show so many characters each.
+# If no hit is confident, the lines of the weak ones may cost this many tokens, and show this many characters each.
 _WEAK_BUDGET, _WEAK_LENGTH = 118, 60
 _ECHO = 200  # characters of the query that an answer repeats
 # Bytes of a place, and of a digest's first words, so that five lines of a digest cost at most 60 tokens. They share
@@ -99,7 +99,8 @@ def view_answer(
     last = (answer.notes, answer.terms, _echo(answer.corrected_query))
     if only_weak(answer) and not explain:
         rows = tuple(weak_view(hit, answer.terms, with_collection=several_collections) for hit in answer.hits)
-        most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
+        texts = [*map(line_text, rows)]
+        most = most_that_fit(len(rows), lambda count: count_tokens("\n".join(texts[:count])) <= _WEAK_BUDGET)
         more = answer.has_more or most < len(rows)
         weak = with_cost(AnswerView(*frame, more, 0, rows[:most], False, *last))
         return weak if budget is None or weak.tokens <= budget else fit_answer(weak, budget)
@@ -130,12 +131,6 @@ def _echo(query: str) -> str:
 def only_weak(answer: Answer) -> bool:
     """Whether an answer has hits and none is confident: then each is shown in one line, whatever the view."""
     return bool(answer.hits) and all(hit.weak for hit in answer.hits)
-
-
-def _tokens_of(rows: tuple[RecordView, ...]) -> int:
-    """What these rows cost, as text or as JSON, whichever has more."""
-    costs = [cost_of(AnswerView("", "", "", 0, False, 0, shown)) for shown in (rows, ())]
-    return costs[0] - costs[1]
 
 
 def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
@@ -205,13 +200,19 @@ def digest_rows(records: Sequence[Record], terms: QueryTerms, *, with_collection
 def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
     """As little of a hit as tells a reader whether it may help: what it is about; `get` shows the rest."""
     record = hit.record
-    about = _about(record, terms)
-    if record.kind == "chunk":
-        where = f" ({record.collection})" if with_collection else ""
-        about = f"{record.path.rsplit('/', 1)[-1]}{where}: {record.title.rsplit(' > ', 1)[-1]}"
+    about = record.title.rsplit(" > ", 1)[-1] if record.kind == "chunk" else _about(record, terms)
     if len(about) > _WEAK_LENGTH:
         about = about[: _WEAK_LENGTH - 1].rstrip() + OMITTED
-    return RecordView(id=record.id, title=about, weak=True, conflicts=ids_of(hit.conflicts))
+    return RecordView(
+        id=record.id,
+        title=about,
+        score=round(hit.score, 3),
+        relevance=round(hit.relevance, 3),
+        weak=True,
+        path=record.path or None,
+        collection=(record.collection or None) if with_collection else None,
+        conflicts=ids_of(hit.conflicts),
+    )
 
 
 def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
