@@ -195,7 +195,7 @@ def test_an_address_of_another_program_counts_only_for_its_provider(
 
 
 def test_a_wrong_value_of_another_program_is_an_error_that_names_its_variable(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"embedding\.provider in THEIR_PROVIDER is wrong: one of"):
+    with pytest.raises(ConfigError, match=r"invalid value for embedding\.provider in THEIR_PROVIDER: one of"):
         inherited(tmp_path, THEIR_PROVIDER="huggingface")
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from mindex.errors import ConfigError
+from mindex.errors import ConfigError, UsageError
 from mindex.project_file import PROJECT_KEYS, ProjectFile, find_project_file
 from mindex.provider_table import EMBEDDING_PROVIDERS, SHORTEN_VECTORS, provider_names
 from mindex.setting_values import (
@@ -314,7 +314,9 @@ def _apply_file(path: Path, values: dict[str, Configured], notes: list[str]) -> 
     for key, raw in flatten(_read(path), _BY_KEY):
         setting = _BY_KEY.get(key)
         if setting is None:
-            raise ConfigError(f"unknown setting '{key}' in {path}", "`mindex config` lists the settings")
+            raise ConfigError(
+                f"unknown setting '{key}' in {path}", f"{_similar_keys(key)}remove it with `mindex config unset {key}`"
+            )
         keys_belong = f"keys belong in the environment ({setting.variable})"
         if setting.secret:
             notes.append(f"{key} in {path} is ignored: {keys_belong}")
@@ -326,11 +328,38 @@ def _apply_file(path: Path, values: dict[str, Configured], notes: list[str]) -> 
             values[key] = Configured(setting, value, str(path))
 
 
+def setting_named(key: str) -> Setting:
+    """Return the setting with this key. Raises UsageError if there is none."""
+    setting = _BY_KEY.get(key)
+    if setting is None:
+        raise UsageError(f"unknown setting '{key}'", f"{_similar_keys(key)}`mindex config` lists all settings")
+    return setting
+
+
+def _similar_keys(key: str) -> str:
+    from difflib import get_close_matches  # only an error needs it
+
+    similar = get_close_matches(key, _BY_KEY, n=1, cutoff=0.7)
+    return f"did you mean '{similar[0]}'? " if similar else ""
+
+
+def check_file_value(setting: Setting, raw: object) -> Value:
+    """Return the parsed value of a setting that goes into a file.
+
+    Raises UsageError for a secret or an address with one, ConfigError for a value that is not valid.
+    """
+    value = _parsed(setting, raw, "")
+    if setting.secret or (setting.address and bare_address(str(value), keeps=_VERSION) not in (value, None)):
+        raise UsageError(f"{setting.key} is a secret, or contains one", f"set the variable {setting.variable} instead")
+    return value
+
+
 def _parsed(setting: Setting, raw: object, where: str) -> Value:
     try:
         return setting.parse(raw)
     except ValueError as error:
-        raise ConfigError(f"{setting.key} in {where} is wrong: {error}", f"it means: {setting.meaning}") from None
+        place = f" in {where}" if where else ""
+        raise ConfigError(f"invalid value for {setting.key}{place}: {error}", f"it means: {setting.meaning}") from None
 
 
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:

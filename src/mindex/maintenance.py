@@ -138,7 +138,7 @@ class Maintenance:
         younger = (
             0 if newest is None else self._author.store.retrieval.list(replace(scope, after=newest), limit=1).total
         )
-        notes = [f"limit cut to {_MOST_PROPOSALS}"] if limit > _MOST_PROPOSALS else []
+        notes = [f"limit cut to {_MOST_PROPOSALS}, the maximum"] if limit > _MOST_PROPOSALS else []
         embedder = self._selection.embedder
         model = embedder.model if embedder is not None else None
         consolidator = Consolidator(self._author.store, model, self._generator(notes), self._author.redactor)

@@ -14,9 +14,9 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import UsageError
 from mindex.model import Answer, Filters, GetResult
+from mindex.model.guidance import LIBRARY, Guidance
 from mindex.providers.factory import ConfiguredProviders, Providers
 from mindex.search.filters import Scope, make_filters
-from mindex.search.guidance import LIBRARY, Guidance
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.service import SearchOptions
 from mindex.services import Services

@@ -12,9 +12,9 @@ from mindex.access_log import AccessLog
 from mindex.config import Settings
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
+from mindex.model.guidance import Guidance
 from mindex.providers.factory import Providers
 from mindex.redaction.redactor import Redactor
-from mindex.search.guidance import Guidance
 from mindex.search.service import SearchService
 from mindex.store.base import Store
 

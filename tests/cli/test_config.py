@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Mindex
@@ -122,3 +124,78 @@ def test_unknown_tools_are_an_error_that_names_the_known_ones(mindex: Mindex) ->
     ran = mindex("config", "--tools", "nope")
     assert ran.code == 2
     assert ran.err.startswith("error: unknown tools 'nope'; use one of native,")
+
+
+# ── config set and unset ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config" / "mindex" / "config.toml"
+
+
+def test_a_setting_is_written_and_removed(mindex: Mindex, user_file: Path) -> None:
+    assert mindex("config", "set", "search.floor", "0.4").out == f"search.floor = 0.4 in {user_file}\n"
+    assert origins(mindex)["search.floor"] == (0.4, str(user_file))
+    assert mindex("config", "unset", "search.floor").out == f"search.floor removed from {user_file}\n"
+    assert origins(mindex)["search.floor"][1] == "default"
+    assert mindex("config", "unset", "search.floor").out == f"search.floor is not set in {user_file}\n"
+
+
+def test_comments_order_mode_and_a_link_of_the_file_are_kept(mindex: Mindex, user_file: Path) -> None:
+    real = user_file.parent.parent / "dotfiles.toml"
+    user_file.parent.mkdir(parents=True)
+    real.write_text("# mine\n[search]\nfloor = 0.2  # low\nweak = false\n", encoding="utf-8")
+    real.chmod(0o640)
+    user_file.symlink_to(real)
+    assert mindex("config", "set", "search.floor", "0.4").code == 0
+    assert real.read_text(encoding="utf-8") == "# mine\n[search]\nfloor = 0.4  # low\nweak = false\n"
+    assert user_file.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("search.flor", "0.4", "unknown setting 'search.flor'; did you mean 'search.floor'?"),
+        ("search.floor", "7", "invalid value for search.floor: a number from 0 to 1 is expected"),
+        ("embedding.api_key", "x", "set the variable MINDEX_EMBEDDING_API_KEY"),
+        ("embedding.url", "https://me:word@host/v1", "contains a secret"),
+        ("generation.model", "sk-proj-abcdEFGH1234567890abcdEFGH1234567890", "contains a secret"),
+        ("db", "postgresql://me:word@host/db", "password"),
+    ],
+)
+def test_a_wrong_or_secret_value_is_not_written(
+    mindex: Mindex, user_file: Path, key: str, value: str, reason: str
+) -> None:
+    refused = mindex("config", "set", key, value)
+    assert refused.code != 0
+    assert reason in refused.err
+    assert not user_file.exists()
+
+
+def test_an_unknown_setting_names_its_file_and_can_be_removed(mindex: Mindex, user_file: Path) -> None:
+    user_file.parent.mkdir(parents=True)
+    user_file.write_text("search.flor = 0.3\n", encoding="utf-8")
+    error = mindex("config").err
+    assert f"unknown setting 'search.flor' in {user_file}; did you mean 'search.floor'?" in error
+    assert mindex("config", "unset", "search.flor").code == 0
+    assert mindex("config").code == 0
+
+
+def test_a_variable_that_overrides_the_file_is_named(
+    mindex: Mindex, user_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDEX_SEARCH_FLOOR", "0.1")
+    assert (
+        "MINDEX_SEARCH_FLOOR is set in the environment and overrides the file"
+        in mindex("config", "set", "search.floor", "0.4").err
+    )
+
+
+def test_a_file_that_is_not_toml_stays_as_it_is(mindex: Mindex, user_file: Path) -> None:
+    user_file.parent.mkdir(parents=True)
+    user_file.write_text("floor = = 3\n", encoding="utf-8")
+    assert f"cannot change {user_file}" in mindex("config", "set", "search.floor", "0.4").err
+    assert user_file.read_text(encoding="utf-8") == "floor = = 3\n"

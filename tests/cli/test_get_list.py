@@ -189,6 +189,16 @@ def test_the_list_as_text(mindex: Mindex, shared: Path) -> None:
     assert len([line for line in ran.out.splitlines() if "collection handbook" in line]) == 1
 
 
+@pytest.mark.parametrize("view", ["compact", "digest"])
+def test_a_short_view_of_the_list_is_one_line_a_record(mindex: Mindex, shared: Path, view: str) -> None:
+    lines = mindex("list", "--limit", 3, "--view", view).out.splitlines()
+    listed = mindex("list", "--limit", 3, "--view", view, "--json").json["records"]
+    assert len(lines) == 1 + 3
+    assert [line.split()[0] for line in lines[1:]] == [one["id"] for one in listed]
+    assert all("text" not in one and "relevance" not in one for one in listed)
+    assert ("tokens" in listed[0]) == (view == "compact")
+
+
 @pytest.mark.parametrize("wrong", [["--limit", "0"], ["--limit", "-1"], ["--offset", "-1"], ["--kind", "x"]])
 def test_a_wrong_list_is_a_usage_error(mindex: Mindex, shared: Path, wrong: list[str]) -> None:
     is_one_error(mindex("list", *wrong), code=2)
@@ -197,7 +207,7 @@ def test_a_wrong_list_is_a_usage_error(mindex: Mindex, shared: Path, wrong: list
 def test_limits_that_are_too_large_are_cut(mindex: Mindex, shared: Path) -> None:
     ran = mindex("list", "--limit", 10**30, "--json")
     assert len(ran.json["records"]) == 50
-    assert ran.err == "note: limit cut to 50\n"
+    assert ran.err == "note: limit cut to 50, the maximum\n"
     assert mindex("list", "--offset", 10**30, "--json").json["records"] == []
 
 

@@ -134,7 +134,7 @@ def test_limits_below_the_minimum_are_usage_errors(mindex: Mindex, shared: Path,
 @pytest.mark.parametrize("limit", [51, 10**9, 10**30])
 def test_a_limit_that_is_too_large_is_cut_with_a_note(mindex: Mindex, shared: Path, limit: int) -> None:
     answer = mindex("search", "the", "--limit", limit, "--json").json
-    assert "limit cut to 50" in answer["notes"]
+    assert "limit cut to 50, the maximum" in answer["notes"]
     assert len(answer["results"]) <= 50
 
 

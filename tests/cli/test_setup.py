@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import select
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from mindex.agents.locations import Machine
+from mindex.cli.note_folders import note_folders
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
 
@@ -187,6 +190,48 @@ def test_on_a_terminal_a_second_run_asks_only_for_what_is_missing(
     assert "mindex is in codex already. Other agents on this machine: cursor." in said
     assert f"Indexed already: {handbook}." in said and f"[{notes}]" in said
     assert "cursor: added to" in said and f"notes ({notes}): 1 file, 1 new" in said
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    """A home folder with an Obsidian vault inside ~/Documents, and ~/notes whose subfolder alone has markdown."""
+    vault = home / "Documents" / "vault"
+    for path in (vault / "tea.md", home / "notes" / "2026" / "plans" / "trip.md"):
+        path.parent.mkdir(parents=True)
+        path.write_text("# Green tea and trips\n", encoding="utf-8")
+    config = home / ".config" / "obsidian" / "obsidian.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps({"vaults": {"a1": {"path": str(vault)}, "b2": {"path": "/gone"}}}), encoding="utf-8")
+    return home
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_each_folder_of_notes_is_asked_for(notes: Path) -> None:
+    said = in_terminal(["-m", "mindex", "setup", "--agents", "none"], ["y", "", "none", ""])
+    assert f"Index {notes}/Documents/vault? [Y/n]:" in said
+    assert f"Index {notes}/notes? [Y/n]:" in said
+    assert f"Index {notes}/Documents?" not in said  # around the vault that is taken
+    assert f"vault ({notes}/Documents/vault): 1 file, 1 new" in said
+    assert f"notes ({notes}/notes): 1 file, 1 new" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_a_folder_of_notes_is_left_out_on_request(notes: Path) -> None:
+    said = in_terminal(["-m", "mindex", "setup", "--agents", "none"], ["n", "n", "n", "none"])
+    assert f"Index {notes}/Documents?" in said
+    assert "there is nothing to ask yet" in said
+
+
+def test_yes_takes_no_folder_of_notes(mindex: Mindex, notes: Path) -> None:
+    assert mindex("setup", "--yes", "--agents", "none", "--json").json["index"] is None
+    shown = mindex("setup", "--yes", "--agents", "none", "--folders", notes / "notes", "--json").json
+    assert [one["name"] for one in shown["index"]["collections"]] == ["notes"]
+
+
+@pytest.mark.parametrize("broken", ["", "[]", '{"vaults": {"a": {}}}', '{"vaults": {"a": {"path": 7}}}'])
+def test_a_broken_file_of_obsidian_is_ignored(notes: Path, broken: str) -> None:
+    (notes / ".config" / "obsidian" / "obsidian.json").write_text(broken, encoding="utf-8")
+    assert [folder.name for folder in note_folders(Machine("linux", notes, {}))] == ["notes", "Documents"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

@@ -17,7 +17,7 @@ def test_tags_are_listed_with_their_counts(tagged: Mindex) -> None:
     assert tagged("tags").out == "2 tea\n1 anna\n"
     assert tagged("tags", "an", "--json").json == {"tags": [{"name": "anna", "count": 1}]}
     assert tagged("tags", "--kind", "chunk").out == "none\n"
-    assert tagged("tags", "--limit", 900).err == "note: limit cut to 500\n"
+    assert tagged("tags", "--limit", 900).err == "note: limit cut to 500, the maximum\n"
 
 
 def test_types_are_listed_with_their_counts(tagged: Mindex) -> None:

@@ -61,11 +61,6 @@ def test_an_agent_reads_json_with_the_name_of_its_event(project: Project) -> Non
         (("stop",), b'{"session_id": "s", "transcript_path": "/nowhere/t.jsonl"}', "/nowhere/t.jsonl"),
         (("stop",), b'{"session_id": "s", "transcript_path": "a\\u0000b"}', ""),
         (("prompt",), b" " * 5_000_000, "more than"),
-        (("bogus",), b"{}", "there is no hook 'bogus'"),
-        (("prompt", "--client", "bogus"), b"{}", "there is no agent 'bogus'"),
-        (("prompt", "--newer", "option"), b"{}", "No such option '--newer'"),
-        (("prompt", "and", "more"), b"{}", "unexpected extra arguments"),
-        ((), b"{}", "Missing parameter: event"),
     ],
 )
 def test_bad_input_is_logged_and_the_agent_goes_on(
@@ -75,6 +70,27 @@ def test_bad_input_is_logged_and_the_agent_goes_on(
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
     log = project.data / FILE
     assert logged in (log.read_text() if log.exists() else "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("bogus",), "there is no hook 'bogus'"),
+        (("prompt", "--client", "bogus"), "there is no client 'bogus'"),
+        (("prompt", "--newer", "option"), "No such option '--newer'"),
+        (("prompt", "and", "more"), "unexpected extra arguments"),
+        ((), "Missing argument"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_never_block_a_prompt(
+    project: Project, arguments: tuple[str, ...], reason: str
+) -> None:
+    done = mindex(project, "hook", *arguments, stdin=b"{}")
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr.startswith("error: ")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert reason in (project.data / FILE).read_text()
 
 
 def test_the_log_of_hooks_holds_no_secret(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mindex.ingest.block_splitter import ATOM_LIMIT, CHUNK_LIMIT, FRAGMENT
@@ -277,6 +277,10 @@ def test_a_deeper_heading_is_the_best_place_to_cut() -> None:
     assert [chunk.text.split("\n")[0] for chunk in chunks(text)] == ["# A", "#### Part 1", "#### Part 2", "#### Part 3"]
 
 
+def test_a_deep_heading_before_the_first_section_is_a_chunk() -> None:
+    assert [chunk.text for chunk in chunks("#### Draft\n\n# Guide\n\nText.\n")] == ["#### Draft", "# Guide\n\nText."]
+
+
 def test_a_run_of_bare_headings_does_not_make_an_endless_chunk() -> None:
     found = chunks("# A\n\n" + "#### Step\n" * 2_000 + "\nDone.\n")
     assert max(len(chunk.text) for chunk in found) <= CHUNK_LIMIT + 2 * FRAGMENT
@@ -388,6 +392,7 @@ def test_no_input_makes_it_raise_and_lines_are_exact(text: str) -> None:
 
 
 @settings(max_examples=150, deadline=None)
+@example("#### D\n# A\nTitle")
 @given(DOCUMENTS)
 def test_every_line_with_content_is_in_a_chunk(text: str) -> None:
     parsed = chunk_markdown(text)

@@ -155,7 +155,7 @@ async def test_a_budget_too_large_is_cut_with_a_note(client: Client) -> None:
 
 async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
     result = await client.call_tool("search", {"query": "redis", "limit": 10**9, "view": "digest"})
-    assert "limit cut to 50" in structured(result)["notes"]
+    assert "limit cut to 50, the maximum" in structured(result)["notes"]
 
 
 async def test_weak_hits_are_left_out_on_request(client: Client) -> None:

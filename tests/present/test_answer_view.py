@@ -98,7 +98,7 @@ def test_a_weak_line_that_is_cut_says_so() -> None:
 def test_weak_hits_beyond_the_page_are_more() -> None:
     weak = replace(answer(replace(memory_hit("Tea is green", 1), weak=True)), total=3, has_more=True)
     shown = view_answer(weak)
-    assert shown.has_more and shown.text().splitlines()[0].endswith(" · more")
+    assert shown.has_more and shown.text().splitlines()[0] == f"{len(shown.rows)} of {shown.total} results"
 
 
 @pytest.mark.parametrize("weak", [False, True])
@@ -114,10 +114,17 @@ def test_a_line_of_a_profile_has_the_value_that_matches_or_else_the_first_ones(w
         assert "Profile of" not in (digest.title or "") and digest.title
 
 
-def test_a_weak_line_names_its_collection_where_there_are_several() -> None:
+def test_a_weak_line_names_its_collection_if_there_are_several() -> None:
     weak = answer(replace(hit(3), weak=True, relevance=0.1))
-    assert view_answer(weak).rows[0].title == "caching.md: Caching"
-    assert view_answer(weak, several_collections=True).rows[0].title == "caching.md (docs): Caching"
+    assert view_answer(weak).text().splitlines()[1] == "abcdefghij03 caching.md · Caching · weak 0.1"
+    assert " caching.md (docs) · " in view_answer(weak, several_collections=True).text()
+
+
+def test_the_json_of_a_weak_hit_has_the_names_of_other_hits() -> None:
+    (row,) = view_answer(answer(replace(hit(3), weak=True, relevance=0.1))).json()["results"]  # type: ignore[misc, union-attr]
+    full = view_answer(answer(hit(3))).json()["results"][0]  # type: ignore[index]
+    assert {"id", "title", "path", "score", "relevance"} <= set(row) <= {*full, "weak"}  # type: ignore[arg-type]
+    assert (row["path"], row["title"]) == ("docs/caching.md", "Caching")  # type: ignore[index, call-overload]
 
 
 @pytest.mark.parametrize("view", ["full", "compact", "dual"])
@@ -128,12 +135,23 @@ def test_text_shows_the_relevance_alone_and_json_both(view: View) -> None:
     assert (row["score"], row["relevance"]) == (0.6, 0.9)  # type: ignore[index, call-overload]
 
 
-def test_text_says_so_when_the_order_is_not_that_of_the_relevance() -> None:
+@pytest.mark.parametrize("view", ["full", "dual"])
+def test_an_explained_answer_names_an_order_that_is_not_that_of_the_relevance(view: View) -> None:
     first, second = replace(hit(1), relevance=0.4), replace(hit(2), relevance=0.7)
-    for view in ("full", "compact", "dual"):
-        assert view_answer(answer(first, second), view).text().splitlines()[0].endswith(" tokens · ordered by score")
-        assert "ordered by" not in view_answer(answer(second, first), view).text()
-    assert "ordered by" not in view_answer(answer(first, second), "digest").text()  # which shows no relevance
+    head = view_answer(answer(first, second), view, explain=True).text().splitlines()[0]
+    assert head.endswith(" tokens · ordered by score")
+    assert "ordered by" not in view_answer(answer(second, first), view, explain=True).text()
+    assert "ordered by" not in view_answer(answer(first, second), view).text()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_head_is_a_plain_line_and_an_unusual_tier_is_a_note(view: View) -> None:
+    found = replace(answer(hit(1), hit(2)), total=200, total_capped=True)
+    in_detail = ", 2 in detail" if view == "dual" else ""
+    assert view_answer(found, view).text().splitlines()[0] == f"2 of 200+ results{in_detail}"
+    assert "note: keyword search only" in view_answer(replace(found, tier="keyword"), view).text()
+    nothing = replace(found, hits=(), total=0, total_capped=False, tier="keyword")
+    assert view_answer(nothing, view).text() == "no results"
 
 
 def test_explain_shows_the_score() -> None:
@@ -142,10 +160,10 @@ def test_explain_shows_the_score() -> None:
 
 def test_the_dual_view_counts_what_it_shows() -> None:
     hits = [hit(number, "word " * 60) for number in range(1, 7)]
-    assert view_answer(answer(*hits), "dual", details=2).text().startswith("6 of 6, 2 in detail · ")
+    assert view_answer(answer(*hits), "dual", details=2).text().startswith("6 of 6 results, 2 in detail\n")
     shown = view_answer(answer(*hits), "dual", budget=170)
     assert isinstance(shown, DualView) and 0 < len(shown.index) < 6
-    assert shown.text().startswith(f"{len(shown.index)} of 6, 1 in detail · ")
+    assert shown.text().startswith(f"{len(shown.index)} of 6 results, 1 in detail\n")
     assert shown.notes == (f"budget of 170 tokens: {len(shown.index)} of 6 listed, 1 of 6 in detail, cut short",)
 
 
@@ -167,7 +185,6 @@ def test_text_and_json_carry_the_same_content(view: View) -> None:
             for part in value if isinstance(value, list) else [value]:
                 assert name in ("kind", "score", "first_line", "last_line", "highlights") or str(part) in text, name
     assert "a note" in text
-    assert f"{shown.tokens} tokens" in text
 
 
 # ── the best passage ──────────────────────────────────────────────────────────────────────────────────────────

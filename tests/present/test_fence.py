@@ -137,7 +137,7 @@ def test_a_reader_of_an_answer_finds_exactly_its_hits(records: list[Record], vie
 
 @given(st.lists(stored, min_size=1, max_size=3))
 def test_a_reader_of_a_list_finds_exactly_its_records(records: list[Record]) -> None:
-    text = view_page([view_record(record) for record in records], 3, 0).text()
+    text = view_page(records, 3, 0).text()
     assert kinds(text) == [str(len(records)), *(name for record in records for name in expected(record))]
 
 

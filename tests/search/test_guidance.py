@@ -12,7 +12,7 @@ from mindex.errors import UsageError
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import Collection
-from mindex.search.guidance import Guidance
+from mindex.model.guidance import Guidance
 from tests.conftest import write
 from tests.running import wait_until
 

@@ -731,3 +731,21 @@ def test_a_deep_check_finds_an_entry_that_differs_from_its_history_and_a_change_
         "references": "lead nowhere: 1 of history.record",
         "words of all records": "2 analysed again, 1 differ",
     }
+
+
+def test_the_migration_removes_tags_that_came_from_inline_code(
+    postgres_database: str, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    (tmp_path / "guide.md").write_text("Read `Path` first. #howto\n", encoding="utf-8")
+    with Memory(postgres_database, options={"embedding.provider": "none"}) as memory:
+        memory.index(tmp_path)
+    postgres_server.run(
+        f"UPDATE {schema}.records SET tags = '{{howto,Path}}', folded_tags = '{{howto,path}}'",
+        f"UPDATE {schema}.documents SET tags = '{{howto,Path}}'",
+        f"UPDATE {schema}.meta SET value = '5' WHERE key = 'schema'",
+    )
+    with Memory(postgres_database, options={"embedding.provider": "none"}) as memory:
+        assert [record.tags for record in memory.list().records] == [("howto",)]
+        assert memory.list(memory.filters(tags=["path"])).total == 0
+        assert memory.search("Path").total == 1

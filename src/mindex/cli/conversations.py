@@ -96,7 +96,7 @@ def search(memory: Memory, query: str, **options: Any) -> AnswerView:
 def list_(memory: Memory, limit: int, offset: int) -> SessionPage:
     """List conversations, the latest first; `conversation show SESSION` shows one."""
     if limit > MOST_SESSIONS:
-        note(f"limit cut to {MOST_SESSIONS}")
+        note(f"limit cut to {MOST_SESSIONS}, the maximum")
     return memory.conversations.list(limit=limit, offset=offset)
 
 

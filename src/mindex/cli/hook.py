@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.output import say
 from mindex.config import Settings, default_database, load_settings
+from mindex.errors import UsageError
 from mindex.memory import Memory
 
 
@@ -21,24 +23,25 @@ def _folder_of(settings: Settings) -> Path:
 
 
 class HookCommand(click.Command):
-    """A command that does nothing where its arguments are wrong: the exit code 2 stops the prompt in Claude Code.
-
-    The hooks of an agent may be newer than this program. In a terminal the error is shown as with any command.
-    """
+    """A command that ends with 1 if its arguments are wrong: the exit code 2 blocks the prompt in Claude Code."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        from mindex.hooks.error_log import log_error  # as in `hook_command`
-
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if sys.stdin is not None and sys.stdin.isatty():
-                raise
-            folder = default_database().parent
-            with suppress(Exception):  # wrong settings, too, stop no agent
-                folder = _folder_of(load_settings({"db": ctx.obj.db}))
-            log_error(folder, "hook", error)
-            ctx.exit(0)
+            _refuse(ctx.obj, UsageError(error.format_message()))
+
+
+def _refuse(context: Context, error: UsageError) -> NoReturn:
+    """Report wrong arguments in one line, also in the log of the hooks, and exit with 1."""
+    from mindex.hooks.error_log import log_error  # as in `hook_command`
+
+    folder = default_database().parent
+    with suppress(Exception):  # invalid settings must not hide this error
+        folder = _folder_of(load_settings({"db": context.db}))
+    log_error(folder, "hook", error)
+    say(f"error: {' '.join(str(error).split())}", err=True)
+    sys.exit(1)
 
 
 @click.command("hook", cls=HookCommand, short_help="Run a hook; agents call this.")
@@ -55,13 +58,17 @@ def hook_command(context: Context, event: str, client: str) -> None:
     """Run a hook of an agent, which sends JSON on stdin and reads JSON from stdout.
 
     session-start says what matters for the project, prompt recalls what is known for sure, the others store the turns
-    of the conversation. A hook never fails: errors go to hooks.log in the data folder. docs/hooks.md says how to add
-    hooks to an agent.
+    of the conversation. Errors go to hooks.log in the data folder, and the exit code is 0; it is 1 if the arguments are
+    wrong. docs/hooks.md says how to add hooks to an agent.
     """
     from mindex.hook_pause import is_paused  # the file of this command is also that of `pause`
     from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it
-    from mindex.hooks.run import HookRun  # as above
+    from mindex.hooks.run import HookRun, check_arguments  # as above
 
+    try:
+        check_arguments(event, client)
+    except UsageError as error:
+        _refuse(context, error)
     folder = default_database().parent
     try:
         # Without word pairs a keyword search takes half the time; they only order hits, of which few are sure.

@@ -18,8 +18,8 @@ from mindex.cli.output import note, say
 from mindex.config import Settings, load_settings
 from mindex.errors import NotFoundError
 from mindex.memory import Memory
+from mindex.model.guidance import Guidance
 from mindex.present.to_json import compact_json
-from mindex.search.guidance import Guidance
 from mindex.store.open import open_store
 from mindex.values import dataclass
 

@@ -23,8 +23,7 @@ from mindex.errors import UsageError
 from mindex.model import MODES, Answer, Mode
 from mindex.present.answer_view import VIEWS, View
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
-from mindex.present.record_view import view_record
-from mindex.present.records_view import view_in_conflict, view_page, view_records
+from mindex.present.records_view import LIST_VIEWS, ListView, view_page, view_records
 from mindex.search.fuse import FUSIONS
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search_view import names_files, search_view
@@ -216,11 +215,14 @@ def get_command(
 @click.command("list")
 @limit_option(20, f"How many, at most {MAX_LIMIT}.")
 @offset_option
+@click.option("--view", type=click.Choice(LIST_VIEWS), default="full", show_default=True, help="Amount of detail.")
 @_format_option
-@click.option("--conflicts", is_flag=True, help="Only memories that cannot hold beside another one, with those.")
+@click.option("--conflicts", is_flag=True, help="Only memories that conflict with another, with those.")
 @_scope_options
 @click.pass_obj
-def list_command(context: Context, /, limit: int, offset: int, form: str, conflicts: bool, **scope: Any) -> None:
+def list_command(
+    context: Context, /, limit: int, offset: int, view: ListView, form: str, conflicts: bool, **scope: Any
+) -> None:
     """List records, newest first."""
     _check_formats(context, form)
     if conflicts and scope["as_of"]:
@@ -231,12 +233,14 @@ def list_command(context: Context, /, limit: int, offset: int, form: str, confli
         for text in memory.damage_notes():
             note(text)
         found = memory.entries.in_conflict(filters) if conflicts else ()
-        several = names_files("full", form) and memory.collections.several()
-    rows, total = [view_record(record) for record in page.records], page.total
+        several = names_files(view, form) and memory.collections.several()
+    records, total = page.records, page.total
     if conflicts:
-        rows, total = [view_in_conflict(one) for one in found][offset : offset + min(limit, MAX_LIMIT)], len(found)
+        total = len(found)
+        records = tuple(one.record for one in found[offset : offset + min(limit, MAX_LIMIT)])
     if limit > MAX_LIMIT:
-        note(f"limit cut to {MAX_LIMIT}")
+        note(f"limit cut to {MAX_LIMIT}, the maximum")
     if total and offset >= total:
         note(f"nothing is left after {offset}: there are {total}")
-    _print(context, view_page(rows, total, offset, several_collections=several), form)
+    in_conflict = {one.record.id: one.conflicts for one in found}
+    _print(context, view_page(records, total, offset, view, conflicts=in_conflict, several_collections=several), form)

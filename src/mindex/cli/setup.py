@@ -16,6 +16,7 @@ from mindex.agents.server_command import program
 from mindex.agents.table import AGENTS, Agent, agent_named
 from mindex.analyzer import STOP_WORDS
 from mindex.cli.install import run_install
+from mindex.cli.note_folders import note_folders
 from mindex.cli.open_memory import Context
 from mindex.cli.output import ProgressBar, say
 from mindex.errors import NotFoundError, UsageError
@@ -37,15 +38,14 @@ _LONGEST_QUESTION = 80  # characters of the proposed one
 @click.option(
     "--folders", multiple=True, metavar="DIR", help=f"Index this folder ('{_NONE}': no folder), without asking."
 )
-@click.option(
-    "-y", "--yes", is_flag=True, help="Do not ask: all agents found here, and this folder if it has markdown."
-)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask: all clients found, and this folder if it has markdown.")
 @click.pass_obj
 def setup_command(context: Context, names: str | None, folders: tuple[str, ...], yes: bool) -> None:
     """Set everything up: add mindex to your agents, index your folders, and ask one question.
 
-    It asks which agents and which folders; --yes takes what it proposes, --agents and --folders say it. At the end it
-    says what it did and how to undo it. Run again, it says what is there and asks only for what is missing.
+    It asks which agents get mindex, and for each folder of notes that it finds (~/notes, ~/Documents, Obsidian vaults)
+    whether to index it. --yes takes all agents and this folder, but no other one: name those with --folders. At the end
+    it says what it did and how to undo it. Run again, it asks only for what is missing.
     """
     asks = not yes
     if asks and not sys.stdin.isatty():
@@ -148,32 +148,47 @@ def _folders(text: str) -> list[Path]:
 
 
 def _folders_asked(proposed: str, known: Mapping[str, str]) -> list[Path]:
-    """Ask for folders, unless some are indexed and this one is not another."""
-    if known and not proposed:
+    """Ask for each folder of notes that is found, then for others; not at all if nothing new is found."""
+    found = [folder for folder in note_folders(this_machine()) if str(folder) != proposed]
+    taken = [Path(root) for root in known.values()]
+    if known and not proposed and all(_overlaps(folder, taken) for folder in found):
         return []
     say("Folders of markdown and text can be searched by you and your agents. Their files are never changed.", err=True)
     if known:
         say(f"Indexed already: {', '.join(known.values())}.", err=True)
-    chosen: list[Path] = click.prompt(
-        f"Index which folders? (paths with commas between, or {_NONE})",
+    chosen: list[Path] = []
+    for folder in found:
+        if not _overlaps(folder, [*taken, *chosen]) and click.confirm(f"Index {folder}?", default=True, err=True):
+            chosen.append(folder)
+    other = "other folders" if found else "folders"
+    if _overlaps(Path(proposed), chosen):
+        proposed = ""
+    more: list[Path] = click.prompt(
+        f"Index which {other}? (paths with commas between, or {_NONE})",
         default=proposed or _NONE,
         err=True,
         value_proc=lambda text: _asked(_folders, text),
     )
-    return chosen
+    return [*chosen, *(folder for folder in more if folder not in chosen)]
 
 
 def _proposed_folder(indexed: Iterable[str]) -> str:
     """Return the working folder if it looks like one of notes or a project, and is not indexed.
 
-    It holds markdown, is not the home folder, and neither inside a folder that is indexed nor around one.
+    It contains markdown, is not the home folder, and neither inside a folder that is indexed nor around one.
     """
     folder = Path.cwd()
-    here = folder.resolve()
-    if any(here.is_relative_to(root) or Path(root).is_relative_to(here) for root in indexed):
+    if _overlaps(folder, map(Path, indexed)):
         return ""
     holds_markdown = any(folder.glob("*.md")) or any(folder.glob("*/*.md"))
     return str(folder) if holds_markdown and folder not in (Path.home(), Path(folder.anchor)) else ""
+
+
+def _overlaps(folder: Path, others: Iterable[Path]) -> bool:
+    """Return whether a folder is one of the others, inside or around one of them."""
+    here = folder.resolve()
+    places = [other.resolve() for other in others]
+    return any(here.is_relative_to(place) or place.is_relative_to(here) for place in places)
 
 
 # ── the question, and the end ─────────────────────────────────────────────────────────────────────────────────

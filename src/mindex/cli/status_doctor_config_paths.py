@@ -1,5 +1,6 @@
 """The commands status, doctor, config and paths."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +13,9 @@ from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Status
 from mindex.present.reports import checks_json, checks_text, repair_text, status_text
-from mindex.present.settings import settings_json
+from mindex.present.settings import changed_setting_json, changed_setting_text, settings_json
 from mindex.present.text import aligned
+from mindex.user_settings import set_setting, unset_setting
 
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
 
@@ -52,11 +54,21 @@ def doctor_command(context: Context, deep: bool, target: str | None) -> None:
         sys.exit(1)
 
 
-@click.command("config")
-@click.option("--tools", metavar="NAME", help="As `serve --tools NAME` has them, which reads that program's variables.")
-@click.pass_obj
-def config_command(context: Context, tools: str | None) -> None:
-    """Every setting, its value, and where the value comes from."""
+@click.group("config", invoke_without_command=True, short_help="Show or change the settings.")
+@click.option("--tools", metavar="NAME", help="Show the settings of `serve --tools NAME`.")
+@click.pass_context
+def config_command(ctx: click.Context, tools: str | None) -> None:
+    """Show every setting, its value, and where the value comes from.
+
+    `config set KEY VALUE` writes a value to the user file, `config unset KEY` removes it from there.
+    """
+    if ctx.invoked_subcommand is None:
+        _show_settings(ctx.obj, tools)
+    elif tools is not None:
+        raise UsageError("--tools only shows settings", "leave it out")
+
+
+def _show_settings(context: Context, tools: str | None) -> None:
     fixed: Mapping[str, object] = {}  # by the dialect
     foreign: Sequence[ForeignVariable] = ()
     if tools is not None:
@@ -76,6 +88,33 @@ def config_command(context: Context, tools: str | None) -> None:
             one["origin"] = f"--tools {tools}"
     rows = [[str(one[name]) for name in ("key", "value", "origin", "meaning")] for one in shown]
     context.emit({"settings": shown}, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
+
+
+@config_command.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.pass_obj
+def set_(context: Context, key: str, value: str) -> None:
+    """Write a setting to the user file, for example `search.floor 0.4`.
+
+    Comments and order of the file are kept. Lists are written with commas: `index.exclude drafts/,*.tmp`.
+    """
+    changed = set_setting(key, value)
+    if changed.setting.variable in os.environ:
+        note(f"{changed.setting.variable} is set in the environment and overrides the file")
+    context.emit(changed_setting_json(changed), lambda: changed_setting_text(changed))
+
+
+@config_command.command("unset")
+@click.argument("key")
+@click.pass_obj
+def unset(context: Context, key: str) -> None:
+    """Remove a setting from the user file, so that its default applies."""
+    removed, path = unset_setting(key), str(user_config())
+    context.emit(
+        {"key": key, "removed": removed, "file": path},
+        lambda: f"{key} removed from {path}" if removed else f"{key} is not set in {path}",
+    )
 
 
 @click.command("paths")

@@ -23,7 +23,7 @@ from mindex.present.entries import labels_text
 def tags_command(memory: Memory, /, start: str, limit: int, **scope: Any) -> Sequence[LabelCount]:
     """List tags, the most frequent first; with START those that begin so."""
     if limit > MOST_TAGS:
-        note(f"limit cut to {MOST_TAGS}")
+        note(f"limit cut to {MOST_TAGS}, the maximum")
     limit = min(limit, MOST_TAGS)
     found = memory.labels.tags(start, filters=memory.filters(**scope), limit=limit)
     if len(found) == limit:

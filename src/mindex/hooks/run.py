@@ -27,6 +27,14 @@ EVENTS = {
 _STATES = "hooks"  # the folder of the states, in the data folder
 
 
+def check_arguments(event: str, client: str) -> None:
+    """Raise UsageError for an unknown event or client."""
+    if event not in EVENTS:
+        raise UsageError(f"there is no hook '{event}'", f"use one of {', '.join(EVENTS)}")
+    if client not in PROGRAMS:
+        raise UsageError(f"there is no client '{client}'", f"use one of {', '.join(PROGRAMS)}")
+
+
 class HookRun:
     """One hook of one agent. `open_memory` opens the memory of the settings."""
 
@@ -37,11 +45,7 @@ class HookRun:
         self._open_memory = open_memory
 
     def run(self, event: str, stream: BinaryIO) -> str:
-        """Return what the agent is to read, '' for nothing. Raises MindexError and OSError."""
-        if event not in EVENTS:
-            raise UsageError(f"there is no hook '{event}'", f"use one of {', '.join(EVENTS)}")
-        if self._program not in PROGRAMS:
-            raise UsageError(f"there is no agent '{self._program}'", f"use one of {', '.join(PROGRAMS)}")
+        """Return the output for the client, '' for none. Raises MindexError and OSError."""
         given = read_input(stream)
         if not given.session:
             raise UsageError("the agent sent no session_id", "hooks know a conversation by it")

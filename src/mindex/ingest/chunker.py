@@ -21,7 +21,7 @@ from mindex.ingest.markdown_blocks import (
 from mindex.model import Chunk
 
 # Part of every document's fingerprint: raise it whenever the same text would be split differently.
-CHUNKER_VERSION = 2
+CHUNKER_VERSION = 3
 
 # Beyond this a file is a log or a dump, whatever its name; as plain text it costs no parsing.
 MAX_LINES = 250_000
@@ -104,9 +104,9 @@ def _with_place(text: str, found: Sequence[Section]) -> Iterator[tuple[Section, 
     has_body_below = [False] * (SECTION_LEVELS + 1)  # by the level of the heading above
     for section in reversed(found):
         level = section.blocks[0].level if section.blocks else 0
-        level = level if level <= SECTION_LEVELS else 0  # a deeper heading before the first section
+        level = level if level <= SECTION_LEVELS else 0  # a deeper heading before the first section: in no breadcrumb
         section = Section(section.breadcrumb, _blocks_to_index(text, section))
-        held = len(section.blocks) == 1 and section.blocks[0].end - section.blocks[0].start <= MAX_TITLE
+        held = level > 0 and len(section.blocks) == 1 and section.blocks[0].end - section.blocks[0].start <= MAX_TITLE
         placed.append((section, held and has_body_below[level] and not _has_body(section)))
         for above in range(SECTION_LEVELS + 1):
             has_body_below[above] = above < level and (has_body_below[above] or _has_body(section))

@@ -18,9 +18,6 @@ MAX_TAGS = 30
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,80})`(?!`)")
-_NAME = re.compile(r"[@$.]?[^\W\d]\w*(?:(?:::|->|[./\-:#])\w+)*")
-_COMMIT = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,40}")
-_CONSTANTS = frozenset({"true", "false", "null", "none", "nil", "undefined"})
 
 # `#tag` as in Obsidian: not at the start of indented code, not `#123`, and no colour.
 _INLINE_TAG = re.compile(
@@ -41,13 +38,12 @@ def is_instruction(path: str) -> bool:
 
 
 def chunk_tags(text: str, own: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the tags of one chunk: `own` ones, inline `#tags`, and names in backticks (`user_id`, `redis.conf`).
+    """Return the tags of one chunk: `own` ones and inline `#tags`.
 
     Those that a tag is nested in (`project` of `project/alpha`) come last.
     """
-    words = prose(text)
-    tags = [*own, *_inline_tags(words)]
-    return unique((*tags, *_names(words), *(parent for tag in tags for parent in _parents(tag))), MAX_TAGS)
+    tags = [*own, *_inline_tags(prose(text))]
+    return unique((*tags, *(parent for tag in tags for parent in _parents(tag))), MAX_TAGS)
 
 
 def domain_of_path(path: str) -> str:
@@ -122,11 +118,3 @@ def _inline_tags(prose: str) -> Iterator[str]:
 def _parents(tag: str) -> Iterator[str]:
     parts = tag.split("/")
     yield from ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
-
-
-def _names(prose: str) -> Iterator[str]:
-    for span in _CODE_SPAN.finditer(prose):
-        name = span[1].strip().removesuffix("()")
-        is_name = len(name) > 1 and _NAME.fullmatch(name)
-        if is_name and name.lower() not in _CONSTANTS and not _COMMIT.fullmatch(name):
-            yield name

@@ -14,7 +14,7 @@ from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
 from mindex.memory import Memory
 from mindex.model import Collection
-from mindex.search.guidance import Guidance
+from mindex.model.guidance import Guidance
 from mindex.values import replace
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal, TypeAlias
 
+from mindex.model.guidance import LIBRARY, Guidance
 from mindex.values import dataclass
 
 Mode: TypeAlias = Literal["hybrid", "keyword", "vector"]
@@ -103,6 +104,7 @@ class Query:
     inside_words: bool = False  # the last tier takes any word of the query, in the middle of other words, too
     vector_weight: float | None = None  # of the vector candidates in the fused score; None: the setting
     keyword_weight: float | None = None
+    guidance: Guidance = LIBRARY  # the words of notes on what the caller can do
 
 
 @dataclass(frozen=True, slots=True)

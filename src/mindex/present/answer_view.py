@@ -1,12 +1,12 @@
 """The views of an answer (full, compact, digest, dual): which part of each hit is shown, within a token budget."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from mindex.clock import to_iso
 from mindex.model import Answer, Hit, QueryTerms, Record
-from mindex.present.budget import check_budget, cost_of, fit_answer, fit_dual, most_that_fit, with_cost
+from mindex.present.budget import check_budget, fit_answer, fit_dual, most_that_fit, with_cost
 from mindex.present.record_view import (
     OMITTED,
     RecordView,
@@ -20,7 +20,7 @@ from mindex.present.record_view import (
     size_of,
     view_record,
 )
-from mindex.present.text import answer_text, dual_text
+from mindex.present.text import answer_text, dual_text, line_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.token_count import count_tokens
 from mindex.text_match import matched_ranges
@@ -28,7 +28,7 @@ from mindex.values import dataclass
 
 View: TypeAlias = Literal["full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("full", "compact", "digest", "dual")
-# Where no hit is confident, the weak ones may cost so many tokens together, and show so many characters each.
+# If no hit is confident, the lines of the weak ones may cost this many tokens, and show this many characters each.
 _WEAK_BUDGET, _WEAK_LENGTH = 118, 60
 _ECHO = 200  # characters of the query that an answer repeats
 # Bytes of a place, and of a digest's first words, so that five lines of a digest cost at most 60 tokens. They share
@@ -99,7 +99,8 @@ def view_answer(
     last = (answer.notes, answer.terms, _echo(answer.corrected_query))
     if only_weak(answer) and not explain:
         rows = tuple(weak_view(hit, answer.terms, with_collection=several_collections) for hit in answer.hits)
-        most = most_that_fit(len(rows), lambda count: _tokens_of(rows[:count]) <= _WEAK_BUDGET)
+        texts = [*map(line_text, rows)]
+        most = most_that_fit(len(rows), lambda count: count_tokens("\n".join(texts[:count])) <= _WEAK_BUDGET)
         more = answer.has_more or most < len(rows)
         weak = with_cost(AnswerView(*frame, more, 0, rows[:most], False, *last))
         return weak if budget is None or weak.tokens <= budget else fit_answer(weak, budget)
@@ -112,7 +113,11 @@ def view_answer(
     if view == "full":
         rows = tuple(_full_view(hit, answer.terms, explain) for hit in answer.hits)
     elif view == "digest":
-        rows = digest_rows(answer.hits, answer.terms, with_collection=several_collections)
+        lines = digest_rows([hit.record for hit in answer.hits], answer.terms, with_collection=several_collections)
+        rows = tuple(
+            replace(row, weak=hit.weak or None, conflicts=ids_of(hit.conflicts))
+            for hit, row in zip(answer.hits, lines, strict=True)
+        )
     else:
         rows = tuple(compact_view(hit, answer.terms, with_collection=several_collections) for hit in answer.hits)
     whole = with_cost(AnswerView(*frame, answer.has_more, 0, rows, answer.total_capped, *last, several_collections))
@@ -128,12 +133,6 @@ def only_weak(answer: Answer) -> bool:
     return bool(answer.hits) and all(hit.weak for hit in answer.hits)
 
 
-def _tokens_of(rows: tuple[RecordView, ...]) -> int:
-    """What these rows cost, as text or as JSON, whichever has more."""
-    costs = [cost_of(AnswerView("", "", "", 0, False, 0, shown)) for shown in (rows, ())]
-    return costs[0] - costs[1]
-
-
 def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
     ranges = matched_ranges(hit.record.text, terms)
     return view_record(hit.record, hit, explain=explain, highlights=ranges)
@@ -141,7 +140,17 @@ def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
 
 def compact_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
     """One line of a hit: where it is and what it is about."""
-    record = hit.record
+    return replace(
+        compact_row(hit.record, terms, with_collection=with_collection),
+        score=round(hit.score, 3),
+        relevance=round(hit.relevance, 3),
+        weak=hit.weak or None,
+        conflicts=ids_of(hit.conflicts),
+    )
+
+
+def compact_row(record: Record, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
+    """One line of a record: where it is and what it is about."""
     heading = record.title.rsplit(" > ", 1)[-1][:60]
     return RecordView(
         id=record.id,
@@ -149,13 +158,9 @@ def compact_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) 
         # An entry has no place that would say what it is about: its summary does.
         title=(heading if record.kind == "chunk" else _about(record, terms)) or None,
         type=(record.type or None) if record.kind != "chunk" else None,
-        score=round(hit.score, 3),
-        relevance=round(hit.relevance, 3),
-        weak=hit.weak or None,
         date=to_iso(record.created_at)[:10] if record.created_at else None,
         tokens=count_tokens(record.text),
         anchor=anchor_view(record),
-        conflicts=ids_of(hit.conflicts),
     )
 
 
@@ -163,10 +168,10 @@ def _about(record: Record, terms: QueryTerms) -> str:
     return line_about(record, matched_ranges(record.text, terms) if record.kind == "profile" else ())
 
 
-def digest_rows(hits: Sequence[Hit], terms: QueryTerms, *, with_collection: bool = False) -> tuple[RecordView, ...]:
-    """As few tokens as name each hit: its place or, of an entry, its first words."""
-    places = [place(hit.record, with_collection=with_collection) for hit in hits]
-    whole = [at or _about(hit.record, terms) for at, hit in zip(places, hits, strict=True)]
+def digest_rows(records: Sequence[Record], terms: QueryTerms, *, with_collection: bool = False) -> list[RecordView]:
+    """As few tokens as name each record: its place or, of an entry, its first words."""
+    places = [place(record, with_collection=with_collection) for record in records]
+    whole = [at or _about(record, terms) for at, record in zip(places, records, strict=True)]
 
     def shortened(width: int) -> list[str]:
         return [
@@ -178,32 +183,36 @@ def digest_rows(hits: Sequence[Hit], terms: QueryTerms, *, with_collection: bool
         words = sum(not at for at in places)
         return sum(map(size_of, shortened(width))) + words * _BEFORE_WORDS
 
-    allowed = _DIGEST_WIDTH * max(_DIGEST_LINES, len(hits))
+    allowed = _DIGEST_WIDTH * max(_DIGEST_LINES, len(records))
     widest = max(map(size_of, whole), default=0) + _BEFORE_WORDS
     shown = shortened(most_that_fit(widest, lambda width: cost(width) <= allowed))
-    return tuple(
+    return [
         RecordView(
-            id=hit.record.id,
+            id=record.id,
             at=(text if at else "") or None,
             title=(text if not at else "") or None,
-            weak=hit.weak or None,
-            anchor=anchor_view(hit.record),
-            conflicts=ids_of(hit.conflicts),
+            anchor=anchor_view(record),
         )
-        for hit, at, text in zip(hits, places, shown, strict=True)
-    )
+        for record, at, text in zip(records, places, shown, strict=True)
+    ]
 
 
 def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:
     """As little of a hit as tells a reader whether it may help: what it is about; `get` shows the rest."""
     record = hit.record
-    about = _about(record, terms)
-    if record.kind == "chunk":
-        where = f" ({record.collection})" if with_collection else ""
-        about = f"{record.path.rsplit('/', 1)[-1]}{where}: {record.title.rsplit(' > ', 1)[-1]}"
+    about = record.title.rsplit(" > ", 1)[-1] if record.kind == "chunk" else _about(record, terms)
     if len(about) > _WEAK_LENGTH:
         about = about[: _WEAK_LENGTH - 1].rstrip() + OMITTED
-    return RecordView(id=record.id, title=about, weak=True, conflicts=ids_of(hit.conflicts))
+    return RecordView(
+        id=record.id,
+        title=about,
+        score=round(hit.score, 3),
+        relevance=round(hit.relevance, 3),
+        weak=True,
+        path=record.path or None,
+        collection=(record.collection or None) if with_collection else None,
+        conflicts=ids_of(hit.conflicts),
+    )
 
 
 def index_view(hit: Hit, terms: QueryTerms) -> RecordView:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Literal, TypeAlias
 
-from mindex.model import GetResult
+from mindex.model import Conflict, GetResult, QueryTerms, Record
+from mindex.present.answer_view import compact_row, digest_rows
 from mindex.present.budget import check_budget, cost_of, fit_records
 from mindex.present.csv_format import csv_text
 from mindex.present.fence import inline
 from mindex.present.record_view import RecordView, view_record, with_usage
-from mindex.present.text import note_lines, record_text
+from mindex.present.text import line_text, note_lines, record_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.token_count import count_tokens
 from mindex.values import dataclass
 
-if TYPE_CHECKING:
-    from mindex.model import MemoryInConflict
+ListView: TypeAlias = Literal["full", "compact", "digest"]
+LIST_VIEWS: tuple[ListView, ...] = ("full", "compact", "digest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +76,28 @@ class PageView:
         return to_json(self)
 
     def text(self, *, colour: bool = False) -> str:
-        blocks = [record_text(row, colour=colour) for row in self.rows]
-        return "\n\n".join([f"{len(self.rows)} of {self.total}", *blocks])
+        head = f"{len(self.rows)} of {self.total}"
+        if all(row.text is None for row in self.rows):
+            return "\n".join([head, *map(line_text, self.rows)])
+        return "\n\n".join([head, *(record_text(row, colour=colour) for row in self.rows)])
 
 
-def view_page(rows: Sequence[RecordView], total: int, offset: int, *, several_collections: bool = False) -> PageView:
+def view_page(
+    records: Sequence[Record],
+    total: int,
+    offset: int,
+    view: ListView = "full",
+    *,
+    conflicts: Mapping[str, tuple[Conflict, ...]] | None = None,
+    several_collections: bool = False,
+) -> PageView:
+    """Return the records of a page in a view, each with the memories it conflicts with, by id."""
+    if view == "digest":
+        rows = digest_rows(records, QueryTerms(), with_collection=several_collections)
+    elif view == "compact":
+        rows = [compact_row(record, QueryTerms(), with_collection=several_collections) for record in records]
+    else:
+        rows = [view_record(record) for record in records]
+    if conflicts:
+        rows = [replace(row, conflicts=conflicts[row.id]) for row in rows]
     return PageView(tuple(rows), total, offset + len(rows) < total, several_collections)
-
-
-def view_in_conflict(one: MemoryInConflict) -> RecordView:
-    return replace(view_record(one.record), conflicts=one.conflicts)

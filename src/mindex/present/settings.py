@@ -18,6 +18,15 @@ def settings_json(settings: Settings) -> list[dict[str, Json]]:
     ]
 
 
+def changed_setting_json(one: Configured) -> dict[str, Json]:
+    """A setting that was written to a file."""
+    return {"key": one.setting.key, "value": shown_value(one), "file": one.origin}
+
+
+def changed_setting_text(one: Configured) -> str:
+    return f"{one.setting.key} = {shown_value(one)} in {one.origin}"
+
+
 def shown_value(one: Configured) -> Json:
     if one.setting.secret:
         return "(set)" if one.value else ""

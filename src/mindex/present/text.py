@@ -26,16 +26,17 @@ _LINE = {
     "title": "{}",
     "type": "{}",
     "relevance": "relevance {:g}",
-    "weak": "weak",
     "date": "{}",
     "tokens": "{} tokens",
 }
 _HEAD = {
-    "title": "{}", "kind": "{}", "type": "{}", "relevance": "relevance {:g}", "weak": "weak",
+    "title": "{}", "kind": "{}", "type": "{}", "relevance": "relevance {:g}",
     "importance": "importance {}", "confidence": "confidence {:g}", "agent": "agent {}", "created_at": "{}",
     "expires_at": "expires {}", "source": "source {}", "superseded_by": "superseded by {}",
     "collection": "collection {}", "domain": "domain {}", "instruction": "instruction",
 }  # fmt: skip
+
+_USUAL_TIER = "hybrid"
 
 _BOLD, _DIM, _CYAN, _GREEN, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 _MATCH = "\x1b[1;31m"
@@ -48,11 +49,11 @@ def paint(text: str, style: str, colour: bool) -> str:
 def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
     """One head line, then a line per row, or a block per row where rows have text."""
     head = paint(_head(shown, shown.rows), _DIM, colour)
-    notes = [paint(line, _YELLOW, colour) for line in note_lines(shown.notes)]
+    notes = [paint(line, _YELLOW, colour) for line in _notes_of(shown)]
     if any(row.text is not None for row in shown.rows):
         blocks = [record_text(row, colour) for row in shown.rows]
         return "\n\n".join([head, *blocks, *(["\n".join(notes)] if notes else [])])
-    lines = [_line(row) for row in shown.rows]
+    lines = [line_text(row) for row in shown.rows]
     if colour:
         lines = [_highlighted(line, shown.terms) for line in aligned([line.split(" · ") for line in lines])]
     return "\n".join([head, *lines, *notes])
@@ -68,15 +69,26 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
     ]
     blocks = [record_text(row, colour) for row in shown.rows]
     head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
-    notes = "\n".join(paint(line, _YELLOW, colour) for line in note_lines(shown.notes))
+    notes = "\n".join(paint(line, _YELLOW, colour) for line in _notes_of(shown))
     return "\n\n".join(filter(None, ["\n".join([head, *lines]), *blocks, notes]))
 
 
 def _head(shown: AnswerView, listed: Sequence[RecordView], in_full: str = "") -> str:
-    count = f"{len(listed)} of {shown.total}{'+' if shown.total_capped else ''}{in_full}"
-    more = " · more" if shown.has_more else ""
-    order = " · ordered by score" if _out_of_order(shown.rows) else ""
-    return f"{count} · {shown.tier} {shown.fusion} · {shown.tokens} tokens{more}{order}"
+    """`5 of 200+ results`; with `explain` also how they were found, their size and what orders them."""
+    if not shown.total:
+        count = "no results"
+    else:
+        count = f"{len(listed)} of {shown.total}{'+' if shown.total_capped else ''} results{in_full}"
+    if all(row.explain is None for row in shown.rows):
+        return count
+    order = ["ordered by score"] if _out_of_order(shown.rows) else []
+    return " · ".join([count, shown.tier, shown.fusion, f"{shown.tokens} tokens", *order])
+
+
+def _notes_of(shown: AnswerView) -> list[str]:
+    """The notes, the first of which names the tier if it is not the usual one."""
+    unusual = [] if shown.tier == _USUAL_TIER or not shown.total else [f"{shown.tier} search only"]
+    return note_lines([*unusual, *shown.notes])
 
 
 def _out_of_order(rows: Sequence[RecordView]) -> bool:
@@ -85,9 +97,10 @@ def _out_of_order(rows: Sequence[RecordView]) -> bool:
     return any(earlier < later for earlier, later in pairwise(shown))
 
 
-def _line(row: RecordView) -> str:
+def line_text(row: RecordView) -> str:
     """A row of the digest or compact view."""
-    first = f"{row.id} {inline(row.at)}" if row.at else row.id
+    where = row.at or (row.path or "").rpartition("/")[2] + (f" ({row.collection})" if row.collection else "")
+    first = f"{row.id} {inline(where)}" if where else row.id
     last = [*([_anchor(row.anchor)] if row.anchor else []), *_conflicts(row)]
     return " · ".join([first, *_facts(row, _LINE), *last, *(["truncated"] if row.truncated else [])])
 
@@ -149,6 +162,9 @@ def _anchor(anchor: Mapping[str, Json]) -> str:
 def _facts(row: RecordView, templates: Mapping[str, str]) -> list[str]:
     values = {name: getattr(row, name) for name in templates}
     shown = {name: inline(value) if isinstance(value, str) else value for name, value in values.items()}
+    if row.weak and "relevance" in templates:
+        templates = {**templates, "relevance": "weak {:g}" if row.relevance is not None else "weak"}
+        shown["relevance"] = row.relevance or 0
     return [templates[name].format(value) for name, value in shown.items() if value is not None]
 
 

@@ -1,41 +1,14 @@
-"""What a search tells its caller to do next, in the words of the caller's interface.
-
-A note that names a command is of no use to an agent that has tools, so every entry point brings its own words.
-"""
+"""The notes of a search that say what its caller can do next, in the words of the caller's interface."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from mindex.model import Filters
+from mindex.model.guidance import Guidance
 from mindex.store.base import Store
-from mindex.values import dataclass
 
 # Characters of a filter that a note repeats.
 _MOST_NAMED = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Guidance:
-    """What the caller can do, as parts of sentences."""
-
-    fill: str  # how something gets into an empty memory
-    add: str  # how a memory is added
-    wait: str  # what to do while a folder is indexed for the first time
-    vectors: str  # how missing vectors are made
-    include_expired: str = ""  # the option that shows what has expired; '' where there is none
-    settle: str = ""  # how the memory {newer} replaces {older}, with which it is in conflict; '' where it cannot
-    all_conflicts: str = ""  # what shows all conflicts
-
-
-LIBRARY = Guidance(
-    fill="`Memory.index` or `Memory.add` fills it",
-    add="`Memory.add` adds one",
-    wait="wait for `Memory.index` to return, or call it again if it was interrupted",
-    vectors="`Memory.maintenance.backfill` makes the vectors",
-    include_expired="include_expired=True",
-    settle="`Memory.update('{newer}', supersedes='{older}')`",
-    all_conflicts="`Memory.get('conflicts')`",
-)
 
 
 def expired_note(count: int, guidance: Guidance) -> str:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from mindex.clock import now_ms
 from mindex.model import Answer, Conflict, Hit, Record
+from mindex.model.guidance import Guidance
 from mindex.model.records import CONFLICT_LINK
-from mindex.search.guidance import Guidance, conflict_note
+from mindex.search.guidance import conflict_note
 from mindex.store.base import Store
 
 

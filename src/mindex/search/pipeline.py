@@ -16,7 +16,6 @@ from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import boosts_for
 from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import FUSIONS, Candidates, Contribution, ListWeights, fuse, fusion_named
-from mindex.search.guidance import Guidance
 from mindex.search.page_candidates import RERANKED, PageCandidates, RankingSettings
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
 from mindex.search.relevance import read_again
@@ -60,7 +59,6 @@ class SearchPipeline:
         *,
         reranking: Callable[[], RerankStage],
         expander: Callable[[], QueryExpander | None],
-        guidance: Guidance,
         space: str | None = None,
     ) -> None:
         """`reranking` and `expander` are called when a query first needs them.
@@ -70,7 +68,7 @@ class SearchPipeline:
         """
         self._store = store
         self._ranking = ranking
-        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining, guidance, space)
+        self._retriever = Retriever(store, embedder, ranking.candidates, ranking.refining, space)
         self._page = PageCandidates(store, ranking)
         self._reranking = reranking
         self._expander = expander
@@ -314,7 +312,7 @@ def _checked(query: Query, ranking: RankingSettings) -> tuple[Query, tuple[str, 
     if query.offset < 0:
         raise UsageError(f"offset {query.offset} is too small", "use 0 or more")
     if query.limit > MAX_LIMIT:
-        notes.append(f"limit cut to {MAX_LIMIT}")
+        notes.append(f"limit cut to {MAX_LIMIT}, the maximum")
     if len(query.text) > MAX_QUERY:
         notes.append(f"query cut to {MAX_QUERY} characters")
     fusion = query.fusion or ranking.fusion

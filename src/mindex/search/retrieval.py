@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mindex.errors import SpaceChangedError
 from mindex.model import Filters, Model, Query, Record, VectorArray
 from mindex.search.fuse import Candidates, standardised
-from mindex.search.guidance import Guidance, no_vectors_note, unembedded_note, vacancy_note
+from mindex.search.guidance import no_vectors_note, unembedded_note, vacancy_note
 from mindex.search.keyword_scoring import KeywordCandidates, KeywordWeights, keyword_candidates
 from mindex.search.query import ParsedQuery, parse, parse_plain
 from mindex.store.base import NearestRecords, ScoredRecord, Store
@@ -55,7 +55,6 @@ class Retriever:
         embedder: QueryEmbedder | None,
         limit: int,
         refining: KeywordWeights,
-        guidance: Guidance,
         space: str | None = None,
     ) -> None:
         """`space` is the active space that the embedder was selected for ('': there was none); None: any."""
@@ -64,7 +63,6 @@ class Retriever:
         self._space = space
         self._limit = limit
         self._refining = refining
-        self._guidance = guidance
 
     def retrieve(self, query: Query) -> Retrieved:
         parsed = parse(query.text)
@@ -74,7 +72,7 @@ class Retriever:
             if loose.candidates.keyword or query.mode == "vector":
                 return replace(loose, notes=(LOOSELY_FOUND, *loose.notes))
         if not found.candidates.keyword and not found.candidates.vector and not found.past:
-            vacant = vacancy_note(self._store, query.filters, self._guidance)
+            vacant = vacancy_note(self._store, query.filters, query.guidance)
             return replace(found, notes=(vacant,), vacant=True) if vacant else found
         return found
 
@@ -100,14 +98,14 @@ class Retriever:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
             nearest = None
-            note = "" if parsed.strict else no_vectors_note(self._guidance)
+            note = "" if parsed.strict else no_vectors_note(query.guidance)
         if nearest is None and query.mode == "vector":
             words = self._keyword_candidates(query, parsed, past)
         candidates = self._candidates(query, parsed, words, nearest)
         notes = [note] if note else []
         if unembedded := self._unembedded(words, nearest, past):
             candidates = replace(candidates, unembedded=unembedded)
-            notes.append(unembedded_note(len(unembedded), self._guidance))
+            notes.append(unembedded_note(len(unembedded), query.guidance))
         if query.filters.as_of is not None:
             notes.append("files answer as they are now; what was told, as it stood then")
             if len(past) >= _MOST_EMBEDDED:

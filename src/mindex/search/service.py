@@ -14,12 +14,13 @@ from mindex.config import Settings
 from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
 from mindex.model import MODES, Answer, Mode, Query, Record
+from mindex.model.guidance import Guidance
 from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
 from mindex.search.filters import Scope, make_filters
 from mindex.search.fuse import FUSIONS, SignalWeights
-from mindex.search.guidance import Guidance, expired_note, unfinished_note
+from mindex.search.guidance import expired_note, unfinished_note
 from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.page_candidates import RankingSettings
@@ -64,6 +65,7 @@ class SearchOptions(Scope, total=False):
     logged: bool  # False: not an access, as of a query that is still being typed, or that `log_shown` logs
     vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
     keyword_weight: float | None  # None: the setting of the fusion
+    guidance: Guidance | None  # the words of notes on what the caller can do; None: those of the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class SearchService:
         logged: bool = True,
         vector_weight: float | None = None,
         keyword_weight: float | None = None,
+        guidance: Guidance | None = None,
         **scope: Unpack[Scope],
     ) -> Answer:
         """See `SearchOptions`."""
@@ -148,6 +151,7 @@ class SearchService:
             inside_words=inside_words,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
+            guidance=guidance or self._guidance,
         )
         domain = self._domain_of(current_file) if current_file else None
         # Where vectors decide, a new entry waits for its own as long as for a model; `blend` judges it by its words.
@@ -168,7 +172,7 @@ class SearchService:
         if answer.total and offset >= answer.total:
             answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
         if filters.as_of is None:  # conflicts are those of now
-            answer = with_conflicts(self._store, answer, self._guidance)
+            answer = with_conflicts(self._store, answer, asked.guidance)
         if damage := damage_notes(self._store):
             answer = replace(answer, notes=(*answer.notes, *damage))
         return self._with_surroundings(answer, around, filters.as_of)
@@ -269,11 +273,11 @@ class SearchService:
         if (sure and LOOSELY_FOUND not in answer.notes) or query.offset:
             return answer
         if expired := self._count_expired(query, domain):
-            note = expired_note(expired, self._guidance)
+            note = expired_note(expired, query.guidance)
             return replace(answer, notes=(note,) if answer.vacant else (*answer.notes, note))
         if answer.vacant or self._all_indexed:
             return answer
-        unfinished = unfinished_note(self._store, self._guidance)
+        unfinished = unfinished_note(self._store, query.guidance)
         self._all_indexed = not unfinished
         return replace(answer, notes=(*answer.notes, unfinished)) if unfinished else answer
 
@@ -339,7 +343,6 @@ class SearchService:
             self._ranking,
             reranking=lambda: self._rerank_stage,
             expander=lambda: self._expander,
-            guidance=self._guidance,
             space=space,
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from mindex.embedding.queue import EmbeddingQueue
-from mindex.errors import MindexError, NotFoundError
+from mindex.errors import MindexError, NotFoundError, UsageError
 from mindex.model import Report
 from mindex.model.transfer import CopyReport, ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
@@ -38,8 +38,14 @@ class Transfer:
         vectors: bool = False,
         report: Report | None = None,
     ) -> ExportReport:
-        """Write the entries of one agent or of all, as JSONL (nothing is lost) or as a folder of markdown."""
+        """Write the entries of one agent or of all, as JSONL (nothing is lost) or as a folder of markdown.
+
+        Raises UsageError for a folder as the target of JSONL, also for a path that ends in a slash.
+        """
         place = Path(target).expanduser() if isinstance(target, str) else target
+        if format == "jsonl" and isinstance(place, Path) and (place.is_dir() or str(target).endswith(("/", os.sep))):
+            hint = f"name a file such as {place / 'mindex.jsonl'}, or write a folder with --format markdown"
+            raise UsageError(f"{target} is a folder, and jsonl is one file", hint)
         return export(self._store, place, format, agent=agent, vectors=vectors, report=report)
 
     def copy(self, target: str, *, dry_run: bool = False, report: Report | None = None) -> CopyReport:

@@ -9,12 +9,19 @@ from starlette.routing import Route
 
 from mindex.errors import UsageError
 from mindex.model import KINDS, Answer, Hit
+from mindex.model.guidance import Guidance
 from mindex.present.record_view import RecordView, truncated, view_record
 from mindex.text_match import matched_ranges
 from mindex.web.paths import file_path, record_path
 from mindex.web.site import Call, Site
 
 _PAGE = 10
+_GUIDANCE = Guidance(
+    fill="index a folder under Collections, or add a memory",
+    add="add one under Add",
+    wait="load this page again in a moment",
+    vectors="load this page again in a moment",
+)
 _PASSAGE = 420  # characters of a hit's text
 # The filters of the form, with their names in `Memory.search`.
 _MANY = {"kind": "kinds", "type": "types", "tag": "tags", "collection": "collections"}
@@ -31,7 +38,7 @@ def _search(call: Call) -> Response:
     memory = call.memory
     shown: dict[str, Any]
     if query:
-        answer = memory.search(query, limit=_PAGE, offset=offset, logged=not is_typing, **scope)
+        answer = memory.search(query, limit=_PAGE, offset=offset, logged=not is_typing, guidance=_GUIDANCE, **scope)
         rows = [_row(view_hit(hit, answer), query) for hit in answer.hits]
         shown = {"rows": rows, "total": answer.total, "has_more": answer.has_more, "answer": answer}
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mindex.command_words import Commands
 from mindex.errors import UsageError
-from mindex.search.guidance import Guidance
+from mindex.model.guidance import Guidance
 
 # This module must not import the SDK: `mindex serve --help` reads DIALECTS.
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mindex.mcp.dialects.memorizer_facts_conversations_profile import FactConver
 from mindex.mcp.dialects.memorizer_format import failed
 from mindex.mcp.dialects.memorizer_project_sources import ProjectSourceTools
 from mindex.mcp.dialects.memorizer_timeline_maintenance import MaintenanceTools
-from mindex.search.guidance import Guidance
+from mindex.model.guidance import Guidance
 
 # Its clients embed what is missing themselves, with `backfill_embeddings`: a server that is faster than its first call
 # would leave them nothing to see. What they leave is embedded a minute later.

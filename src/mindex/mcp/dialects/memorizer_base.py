@@ -62,7 +62,7 @@ class MemorizerTools(Toolset):
 
     def _limit_notes(self, limit: int, found: int = 0) -> tuple[str, ...]:
         """Return the notes of a list whose limit was too high, or that may leave out records."""
-        notes = (f"limit cut to {MAX_LISTED}",) if limit > MAX_LISTED else ()
+        notes = (f"limit cut to {MAX_LISTED}, the maximum",) if limit > MAX_LISTED else ()
         return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes
 
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:

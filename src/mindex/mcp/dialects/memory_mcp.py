@@ -24,8 +24,8 @@ from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, c
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
 from mindex.memories.importance import estimate_importance
 from mindex.model import Answer, Record
+from mindex.model.guidance import Guidance
 from mindex.search.filters import Scope
-from mindex.search.guidance import Guidance
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.query import parse
 from mindex.time_parser import parse_expiry, parse_time

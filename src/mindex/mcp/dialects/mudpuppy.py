@@ -20,8 +20,8 @@ from mindex.errors import UsageError
 from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, OnError, Toolset, json_result, tool
 from mindex.model import Answer, Hit, Mode, Record
+from mindex.model.guidance import Guidance
 from mindex.present.to_json import Json
-from mindex.search.guidance import Guidance
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.service import SearchOptions
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mindex.mcp.dialects import Dialect
 from mindex.mcp.memory_host import MemoryHost
-from mindex.search.guidance import Guidance
+from mindex.model.guidance import Guidance
 
 # The classes need the SDK, and the handshake is answered before it is imported: each is looked up when it is made.
 _TOOLSETS = (

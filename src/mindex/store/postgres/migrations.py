@@ -53,6 +53,14 @@ def _add_synced_changes(transaction: Transaction) -> None:
     _run(transaction, "schema_5.sql")
 
 
+def _correct_tags(transaction: Transaction) -> None:
+    """Remove the tags that came from inline code. If there were any, opening rebuilds the keyword index."""
+    from mindex.store.postgres.code_tags import remove_code_tags  # only an upgrade needs it
+
+    if remove_code_tags(transaction):
+        transaction.execute("UPDATE meta SET value = '1' WHERE key = 'analyzer'")
+
+
 def _run(transaction: Transaction, script: str) -> None:
     from importlib import resources  # it brings in much, and a schema is made only once
 
@@ -60,7 +68,7 @@ def _run(transaction: Transaction, script: str) -> None:
 
 
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_terms, _add_grants, _add_tokens, _add_synced_changes)
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_terms, _add_grants, _add_tokens, _add_synced_changes, _correct_tags)
 
 
 def version_of(transaction: Transaction, schema: str) -> int:

@@ -61,6 +61,14 @@ def _add_postings(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_9.sql")
 
 
+def _correct_tags(connection: sqlite3.Connection) -> None:
+    """Remove the tags that came from inline code. If there were any, opening rebuilds the keyword index."""
+    from mindex.store.sqlite.code_tags import remove_code_tags  # only an upgrade needs it
+
+    if remove_code_tags(connection):
+        connection.execute("UPDATE meta SET value = '1' WHERE key = 'analyzer'")
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     from importlib import resources  # it brings in much, and a file is made only once
 
@@ -90,6 +98,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_synced_changes,
     _add_checksums,
     _add_postings,
+    _correct_tags,
 )
 # How a file of an older schema is read where it cannot be migrated because it is read-only: what each version lacks.
 _LACKING = {
