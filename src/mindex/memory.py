@@ -210,7 +210,9 @@ class Memory:
         """Check everything that can be checked; each check says what to do about it. `deep` reads every row."""
         from mindex.health import checks  # as in `Services`
 
-        return checks(self.store, self.models, deep=deep, report=report)
+        found = checks(self.store, self.models, deep=deep, report=report)
+        stamps = self.sync.check() if "sync" in self.store.capabilities else None
+        return found if stamps is None else (*found, stamps)
 
     @staticmethod
     def repair(database: str | Path, target: str | Path, *, report: Report | None = None) -> RepairReport:
