@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +92,11 @@ def finish(process: subprocess.Popen[str], *, timeout: float = 60) -> Ran:
 
 def run(*arguments: object, program: str = _COMMAND, env: dict[str, str] | None = None) -> Ran:
     return finish(start(*arguments, program=program, env=env))
+
+
+def without_progress(err: str) -> str:
+    """What a command wrote to stderr, without the lines that say how far it is."""
+    return re.sub(r"(?m)^\w+ [\d,]+/[\d,]+.*\n", "", err)
 
 
 def run_here(*arguments: object) -> Ran:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from threading import Event, Lock
@@ -27,7 +27,7 @@ from mindex.store.open import open_store, repair_file
 if TYPE_CHECKING:
     from mindex.embedding.models import Models
     from mindex.ingest.collections import Collections
-    from mindex.ingest.service import IndexOptions
+    from mindex.ingest.service import IndexOptions, WatchOptions
     from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
@@ -210,7 +210,9 @@ class Memory:
         """Check everything that can be checked; each check says what to do about it. `deep` reads every row."""
         from mindex.health import checks  # as in `Services`
 
-        return checks(self.store, self.models, deep=deep, report=report)
+        found = checks(self.store, self.models, deep=deep, report=report)
+        stamps = self.sync.check() if "sync" in self.store.capabilities else None
+        return found if stamps is None else (*found, stamps)
 
     @staticmethod
     def repair(database: str | Path, target: str | Path, *, report: Report | None = None) -> RepairReport:
@@ -263,11 +265,12 @@ class Memory:
         """Index folders, or update every collection when none is named. Options: see `IndexOptions`."""
         return self._services.index.index(*folders, **options)
 
-    def watch(
-        self, stop: Event, *, refreshed: Callable[[IndexReport], None] | None = None, poll: bool = False, only: str = ""
-    ) -> None:
-        """Keep every collection, or `only` one, up to date until `stop` is set."""
-        self._services.index.watch(stop, refreshed=refreshed, poll=poll, only=only)
+    def watch(self, stop: Event, **options: Unpack[WatchOptions]) -> None:
+        """Keep every collection up to date until `stop` is set. Options: see `WatchOptions`.
+
+        Changes are indexed at once; their chunks, and all other records without vectors, are embedded in a thread.
+        """
+        self._services.index.watch(stop, **options)
 
     # ── groups ────────────────────────────────────────────────────────────────────────────────────────────────
 

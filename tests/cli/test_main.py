@@ -211,6 +211,19 @@ def test_progress_is_drawn_on_a_terminal_and_nowhere_else(
     assert "an odd?name?[2J.md" in captured.err
 
 
+def test_progress_without_a_terminal_is_a_line_every_few_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    monkeypatch.setattr(output, "monotonic", lambda: 100.0)
+    with ProgressBar(lines=True) as bar, ProgressBar() as silent:
+        for second in range(13):
+            monkeypatch.setattr(output, "monotonic", lambda second=second: 100.0 + second)
+            bar(Progress("embed", 10 * second, 2000))
+            silent(Progress("embed", 10 * second, 2000))
+    assert capsys.readouterr() == ("", "embed 50/2,000 · 10/s · 3 min left\nembed 100/2,000 · 10/s · 3 min left\n")
+
+
 def drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *steps: tuple[float, Progress]) -> str:
     """The last line of a progress bar whose steps came at these seconds."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

@@ -421,7 +421,6 @@ HOSTILE = {
     "list": ("[1]", "not JSON"),
     "text": ('{"v":1,"stamp":5}', "no stamp"),
     "clock": (GOOD.replace(stamp(7), f"{10**15 - 1}.000000000.{STRANGER}"), "no stamp"),
-    "counter": (GOOD.replace(".000000000.", ".999999999."), "no stamp"),
     "climbing id": (GOOD.replace(new_memory(7).record, "../../etc/passwd"), "no id of a record"),
     "kind": (GOOD.replace('"kind":"memory"', '"kind":"chunk"'), "no kind"),
     "unknown kind": (GOOD.replace('"kind":"memory"', '"kind":"virus"'), "no kind"),

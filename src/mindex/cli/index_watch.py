@@ -1,21 +1,26 @@
 """The commands index and watch."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
-from mindex.cli.output import ProgressBar, say
+from mindex.cli.output import ProgressBar, note, say
 from mindex.cli.stop_signals import set_on_signal
 from mindex.config import load_settings
 from mindex.errors import UsageError
 from mindex.model import IndexReport
 from mindex.present.reports import index_text
 from mindex.present.text import amount
+
+if TYPE_CHECKING:
+    from mindex.embedding.backfill import BackfillResult
 
 
 @click.command("index", short_help="Make folders of markdown searchable.")
@@ -55,7 +60,7 @@ def index_command(
             chunks = memory.collections.remove(remove)
             context.emit({"removed": remove, "chunks": chunks}, lambda: f"removed {remove}: {amount(chunks, 'chunk')}")
             return
-        with ProgressBar() as bar:
+        with ProgressBar(lines=True) as bar:
             report = memory.index(*folders, embed=not no_embed, report=bar, **options)
     context.emit(report, lambda: index_text(report))
 
@@ -71,7 +76,11 @@ def index_command(
 @click.option("--poll", is_flag=True, help="Look at the files again and again: for drives that send no events.")
 @click.pass_obj
 def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path | None, poll: bool) -> None:
-    """Keep indexed folders up to date while their files change. Stop with Ctrl-C."""
+    """Keep indexed folders up to date while their files change. Stop with Ctrl-C.
+
+    Changes can be searched by keyword at once. Vectors are made in the background, also those that are missing from
+    before.
+    """
     stop = threading.Event()
     set_on_signal(stop, interrupt=True)  # ends a long update, too: what is stored stays, and the next run does the rest
 
@@ -80,13 +89,21 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
         if touched or report.embedded or report.notes:
             context.emit(report, lambda: index_text(report))
 
+    def embedded(result: BackfillResult) -> None:
+        counts = {"embedded": result.embedded, "pending": result.remaining}
+        if result.embedded:
+            context.emit(counts, lambda: "{embedded} embedded, {pending} pending".format_map(counts))
+        if result.note:
+            note(result.note)
+
     options = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
     creates = bool(folders) or load_settings(options).workspace is not None
     with contextlib.suppress(KeyboardInterrupt), context.memory(options, creates=creates) as memory:
         collection = memory.collections.workspace()
         if chosen := [*folders, *([Path(collection.root)] if collection else [])]:
-            with ProgressBar() as bar:
-                refreshed(memory.index(*chosen, report=bar))
+            with ProgressBar(lines=True) as bar:
+                found = memory.index(*chosen, embed=False, report=bar)
+            refreshed(found)
         roots = ", ".join(one.root for one in memory.collections.list() if not one.imported)
         say(f"watching {roots or 'nothing yet: index a folder first'}", err=True)
-        memory.watch(stop, refreshed=refreshed, poll=poll)
+        memory.watch(stop, refreshed=refreshed, embedded=embedded, poll=poll)

@@ -19,6 +19,7 @@ from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
 
 _LEAST_SECONDS = 1.0  # before a rate is shown
+_LINE_SECONDS = 5.0  # between lines where no bar can be drawn
 _WIDEST_LINE = 120  # of a progress bar
 
 
@@ -39,15 +40,17 @@ def colour() -> bool:
 
 
 class ProgressBar:
-    """One line on stderr that is overwritten, on a terminal; nothing anywhere else.
+    """One line on stderr that is overwritten, on a terminal; anywhere else, with `lines`, a new one every few seconds.
 
     It shows how much is done, at which rate, and how long the rest will take at this rate. Call it with each step of
-    the progress; it is erased at the end of its `with` block.
+    the progress; on a terminal it is erased at the end of its `with` block.
     """
 
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
+    def __init__(self, *, lines: bool = False) -> None:
+        self._drawn = sys.stderr.isatty()
+        self._lines = lines
         self._written = False
+        self._next_line = monotonic() + _LINE_SECONDS
         self._first = Progress("", 0, 0)  # step of the current stage, and when it came
         self._started = 0.0
         self._last = 0
@@ -60,22 +63,26 @@ class ProgressBar:
             sys.stderr.write("\r\x1b[K")
 
     def __call__(self, progress: Progress) -> None:
-        if not self._shown:
+        if not self._drawn and not self._lines:
             return
         now = monotonic()
         if progress.stage != self._first.stage or progress.done < self._last:  # also the next folder's files
             self._first, self._started = progress, now
         self._last = progress.done
         share = progress.done / progress.total if progress.total else 1.0
-        filled = int(24 * share)
-        bar = "█" * filled + "·" * (24 - filled)
         unit = f" {progress.unit}" if progress.unit else ""
         pace = _pace(progress, progress.done - self._first.done, now - self._started)
         detail = "".join(character if character.isprintable() else "?" for character in progress.detail)
-        line = f"{progress.stage:>5} {bar} {progress.done:,}/{progress.total:,}{unit}{pace} {detail}"
-        sys.stderr.write(f"\r\x1b[K{line[: _bar_width()]}")
-        sys.stderr.flush()
-        self._written = True
+        numbers = f"{progress.done:,}/{progress.total:,}{unit}{pace} {detail}"
+        if self._drawn:
+            filled = int(24 * share)
+            line = f"{progress.stage:>5} {'█' * filled}{'·' * (24 - filled)} {numbers}"
+            sys.stderr.write(f"\r\x1b[K{line[: _bar_width()]}")
+            sys.stderr.flush()
+            self._written = True
+        elif now >= self._next_line:
+            say(f"{progress.stage} {numbers}".rstrip(), err=True)
+            self._next_line = now + _LINE_SECONDS
 
 
 def _pace(progress: Progress, done: int, seconds: float) -> str:

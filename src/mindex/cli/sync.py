@@ -1,34 +1,50 @@
 """The command sync."""
 
+import sys
+
 import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.options import completed_by
-from mindex.cli.output import ProgressBar
+from mindex.cli.output import ProgressBar, note
 from mindex.errors import UsageError
 from mindex.present.sync import status_text, sync_text
+
+_LINES_DROPPED = 3  # the exit code
 
 
 @click.command("sync", short_help="Exchange entries with your other machines.")
 @click.argument("folder", metavar="DIR", shell_complete=completed_by("files"))
-@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.option("--status", is_flag=True, help="Only list the machines, and what is not sent or read yet.")
-@click.option("--no-embed", is_flag=True, help="Leave the vectors to `mindex backfill`.")
+@click.option("--repair", is_flag=True, help="Restamp changes that a wrong clock put more than a day ahead.")
+@click.option("--no-embed", is_flag=True, help="Skip embedding; run `mindex backfill` later.")
 @click.pass_obj
-def sync_command(context: Context, folder: str, dry_run: bool, status: bool, no_embed: bool) -> None:
+def sync_command(context: Context, folder: str, dry_run: bool, status: bool, repair: bool, no_embed: bool) -> None:
     """Exchange entries with your other machines, through a folder that they share.
 
     The folder is one that git, Dropbox, Syncthing or a USB stick carries from machine to machine; mindex itself opens
     no connection. Each machine writes only files of its own there. All machines end with the same memories, whatever
     the order in which the files arrive; where two changed the same, the later change holds and you are told. Indexed
     files and vectors stay on their machine. docs/sync.md has the rest.
+
+    The exit code is 3 if lines of other machines were dropped (damaged, or not allowed). Lines that are more than a day
+    ahead of this machine's clock are kept for later, with a warning and exit code 0.
     """
-    if status and dry_run:
-        raise UsageError("--status changes nothing anyway", "leave --dry-run out")
-    with context.memory(creates=not status, dry_run=dry_run) as memory, ProgressBar() as bar:
+    if status and (dry_run or repair):
+        raise UsageError("--status is read-only", f"remove {'--dry-run' if dry_run else '--repair'}")
+    with context.memory(creates=not status, dry_run=dry_run) as memory:
         if status:
             found = memory.sync.status(folder)
             context.emit(found, lambda: status_text(found))
             return
-        report = memory.sync.run(folder, dry_run=dry_run, embed=not no_embed, report=bar)
-    context.emit(report, lambda: sync_text(report))
+        with ProgressBar(lines=True) as bar:
+            report = memory.sync.run(folder, dry_run=dry_run, repair=repair, embed=False, report=bar)
+        context.emit(report, lambda: sync_text(report))
+        if not no_embed:
+            with ProgressBar(lines=True) as bar:
+                failure = memory.sync.embed(report, bar)
+            if failure:
+                note(failure)
+    if report.ignored:
+        sys.exit(_LINES_DROPPED)

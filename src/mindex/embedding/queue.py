@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from logging import getLogger
+from time import monotonic
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mindex.errors import MindexError
@@ -38,6 +39,10 @@ class _BackfillOptions(TypedDict, total=False):
     stop: Callable[[], bool]
 
 
+# Called with what a job in the background did.
+OnEmbedded = Callable[["BackfillResult"], object]
+
+
 class EmbeddingQueue:
     """Embeds the records of one store with the active embedder. Safe to use from several threads."""
 
@@ -51,6 +56,7 @@ class EmbeddingQueue:
         self._stop = stop
         self._one_job = threading.Lock()  # two threads that embed the same records would do the same work twice
         self._waiting: WorkQueue[Sequence[str]] = WorkQueue("mindex-embed", self._embed_entries, stop)
+        self._backlog: WorkQueue[OnEmbedded] = WorkQueue("mindex-backfill", self._embed_backlog, stop)
         self._failure = ""  # why the last attempt left an entry without a vector
 
     # ── after a write ─────────────────────────────────────────────────────────────────────────────────────────
@@ -133,6 +139,22 @@ class EmbeddingQueue:
         """
         return self._run(limit, self._one_job, options)
 
+    def backfill_in_background(self, on_embedded: OnEmbedded) -> None:
+        """Embed all records that wait, in a thread.
+
+        `on_embedded` is called at the end, unless nothing waited or the queue was stopped.
+        """
+        self._backlog.submit(on_embedded)
+
+    def _embed_backlog(self, on_embedded: OnEmbedded) -> None:
+        try:
+            if self.pending():
+                done = self.backfill(batch=_BACKGROUND_BATCH, stop=self._stop.is_set)
+                if not self.stopped:
+                    on_embedded(done)
+        except Exception as error:  # a model's library may raise anything: the records stay pending
+            getLogger(__name__).warning("records have no vectors yet: %s", error)
+
     def embed_now(self, ids: Sequence[str], report: Report | None = None) -> tuple[int, str]:
         """Embed these records now, and not what else waits. Returns how many were embedded, and a note on a failure.
 
@@ -179,7 +201,10 @@ class EmbeddingQueue:
 
         Once stopped, only for the batch that the background works on: the rest stays pending for the next process.
         """
+        until = monotonic() + seconds
         self._waiting.join(seconds)
+        if self.stopped:
+            self._backlog.join(until - monotonic())
 
 
 def pending_note(failure: str, count: int = 1) -> str:

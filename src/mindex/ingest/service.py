@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypedDict
 
 from mindex.config import Settings
-from mindex.embedding.queue import EmbeddingQueue
+from mindex.embedding.queue import EmbeddingQueue, OnEmbedded
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import MindexError, UsageError
 from mindex.ingest.collections import collection_for, refuse_unusable_names, root_problem
@@ -40,6 +40,15 @@ class IndexOptions(TypedDict, total=False):
     # it wrote; a dry run says what it would cost.
     contextualize: bool | None
     report: Report | None
+
+
+class WatchOptions(TypedDict, total=False):
+    """The options of `Memory.watch`."""
+
+    refreshed: Callable[[IndexReport], None]  # called with what each look at the files found
+    embedded: OnEmbedded  # called with what each embedding in the background did
+    poll: bool  # without events of the file system
+    only: str  # the name of one collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +171,13 @@ class IndexService:
         return done.embedded, done.remaining, done.note
 
     def watch(
-        self, stop: Event, *, refreshed: Callable[[IndexReport], None] | None = None, poll: bool = False, only: str = ""
+        self,
+        stop: Event,
+        *,
+        refreshed: Callable[[IndexReport], None] = lambda _: None,
+        embedded: OnEmbedded = lambda _: None,
+        poll: bool = False,
+        only: str = "",
     ) -> None:
         """See `Memory.watch`."""
 
@@ -172,10 +187,12 @@ class IndexService:
 
         def refresh(collections: Sequence[Collection]) -> None:
             roots = [collection.root for collection in collections if not root_problem(collection)]
-            if roots:
-                outcome = self.index(*roots)
-                if refreshed is not None:
-                    refreshed(outcome)
+            if not roots:
+                return
+            in_server = self._queue.in_background  # its own threads embed what else waits
+            refreshed(self.index(*roots, embed=in_server))
+            if not in_server:
+                self._queue.backfill_in_background(embedded)
 
         watch(watched, refresh, stop, exclude=self._settings.texts("index.exclude"), poll=poll)
 

@@ -13,6 +13,19 @@ class IgnoredLine:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldLines:
+    """Lines of a file that are kept for later: their stamps are more than a day ahead of this machine's clock.
+
+    `first` is the number of the first one, `latest_at` the highest time.
+    """
+
+    file: str
+    first: int
+    lines: int
+    latest_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class SyncConflict:
     """Two machines changed the same at the same time: the later change is in force, the other one in the history.
 
@@ -35,6 +48,7 @@ class SyncReport:
     `updated` records were made or changed here by what was received; `merged` are pairs of records that two machines
     made of the same, the one that stays first; `purged` were removed because another machine purged them. `waiting`
     counts changes of records that have not arrived yet, `kept_back` pairs records that cannot be sent with the reason.
+    `held` lines are kept for later; `restamped` counts the changes that got new stamps.
     """
 
     folder: str
@@ -49,6 +63,8 @@ class SyncReport:
     ignored: tuple[IgnoredLine, ...] = ()
     kept_back: tuple[tuple[str, str], ...] = ()
     waiting: int = 0
+    held: tuple[HeldLines, ...] = ()
+    restamped: int = 0
     dry_run: bool = False
     notes: tuple[str, ...] = ()
 
@@ -67,9 +83,13 @@ class SyncMachine:
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
-    """The state of a sync folder: its machines, and how many changes of this one are not in it yet."""
+    """The state of a sync folder: its machines, and how many changes of this one are not in it yet.
+
+    `out_of_range` counts changes in the database whose stamps are more than a day ahead of this machine's clock.
+    """
 
     folder: str
     machine: str
     unsent: int
     machines: tuple[SyncMachine, ...]
+    out_of_range: int = 0

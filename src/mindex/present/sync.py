@@ -1,7 +1,7 @@
 """The text of `mindex sync`."""
 
 from mindex.clock import to_iso
-from mindex.model.sync import SyncConflict, SyncReport, SyncStatus
+from mindex.model.sync import HeldLines, SyncConflict, SyncReport, SyncStatus
 from mindex.present.text import aligned, amount, first_lines, note_lines
 
 _NAMES = {"retired_at": "whether it is forgotten", "expires_at": "when it expires"}
@@ -18,12 +18,24 @@ def sync_text(report: SyncReport) -> str:
         lines.append(f"{amount(report.purged, 'record')} purged on another machine")
     lines += first_lines([f"{kept} and {gone} are the same: {gone} was retired" for kept, gone in report.merged])
     lines += first_lines([_conflict(one) for one in report.conflicts])
+    if report.restamped:
+        lines.append(f"{amount(report.restamped, 'change')} {'to restamp' if report.dry_run else 'restamped'}")
     if report.waiting:
         lines.append(f"{amount(report.waiting, 'change')} of records that have not arrived yet")
     lines += first_lines([f"not sent: {id_}: {reason}" for id_, reason in report.kept_back])
     places = [(f"{one.file}:{one.line}" if one.line else one.file, one.reason) for one in report.ignored]
     lines += first_lines([f"ignored {place}: {reason}" for place, reason in places])
+    lines += first_lines([_held(one) for one in report.held])
+    if report.held:
+        lines.append("if the clocks of their machines were wrong, run `mindex sync DIR --repair` there")
     return "\n".join([*lines, *note_lines(report.notes)])
+
+
+def _held(held: HeldLines) -> str:
+    return (
+        f"warning: kept for later: {amount(held.lines, 'line')} of {held.file} from line {held.first} on, "
+        f"more than a day ahead of this machine's clock, up to {to_iso(held.latest_at)}"
+    )
 
 
 def _conflict(conflict: SyncConflict) -> str:
@@ -57,4 +69,6 @@ def status_text(status: SyncStatus) -> str:
         for one in status.machines
     ]
     table = aligned(rows, numbers=True) if status.machines else []
-    return "\n".join([f"{this}; {unsent}", *table])
+    ahead = amount(status.out_of_range, "change")
+    warning = f"warning: {ahead} here more than a day ahead of this machine's clock; see `mindex doctor`"
+    return "\n".join([f"{this}; {unsent}", *table, *([warning] if status.out_of_range else [])])

@@ -69,6 +69,7 @@ class LocalChanges:
         return latest
 
     def _stamp_page(self, changes: Sequence[Change], latest: str) -> str:
+        now = now_ms()
         records = list(dict.fromkeys(change.record for change in changes))
         edits: dict[str, list[Edit]] = {id_: [] for id_ in records}
         stamps: dict[int, str] = {}  # number of a change → stamp
@@ -84,7 +85,8 @@ class LocalChanges:
             except (InvalidRow, RecursionError, MindexError) as error:
                 self.kept_back[change.record] = reason_of(error)
                 continue
-            stamp = next_stamp(latest, change.at, self.machine)
+            # A time after now is that of a clock that was wrong, or of an import.
+            stamp = next_stamp(latest, min(change.at, now), self.machine)
             state.add(replace(edit, stamp=stamp))
             if stamp in state.refused:
                 self.kept_back[change.record] = state.refused[stamp]

@@ -49,19 +49,23 @@ class Merge:
     overwritten: list[Overwritten] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # stamp → why the edit was not applied
     covered: list[str] = field(default_factory=list)  # stamps of edits that a purge removed
-    _seen: set[str] = field(default_factory=set)
+    _seen: dict[str, str] = field(default_factory=dict)  # content → stamp of its edit
+    _copies: dict[str, str] = field(default_factory=dict)  # stamp of a copy → stamp of the edit
 
     def add(self, edit: Edit) -> bool:
         """Apply an edit that is above all others. Returns whether it changed the history."""
+        if self.record is None and edit.origin is None:
+            return False  # its record is not there yet
         content = _content(edit)
-        if content in self._seen or (self.record is None and edit.origin is None):
-            return False  # made by two machines that had a copy of one memory; or its record is not there yet
+        if content in self._seen:  # two machines had a copy of one memory, or restamped one change
+            self._copies[edit.stamp] = self._seen[content]
+            return False
         try:
             state = _applied(self.record, edit)
         except (InvalidRow, RecursionError, MindexError) as error:
             self.refused[edit.stamp] = reason_of(error)
             return False
-        self._seen.add(content)
+        self._seen[content] = edit.stamp
         if self.record is None:
             self.of = edit.stamp
         elif digest(self.record) != edit.parent and (names := tuple(_unseen(self.record, edit))):
@@ -70,7 +74,7 @@ class Merge:
         if before is not None and edit.told_at is not None:
             before = replace(before, updated_at=edit.told_at)
         change = Change(0, edit.record, edit.at, edit.by, edit.action, edit.reason, before, state, batch=edit.batch)
-        self.history.append(MergedChange(edit.stamp, change, edit.undoes))
+        self.history.append(MergedChange(edit.stamp, change, self._copies.get(edit.undoes, edit.undoes)))
         self.record = state
         return True
 

@@ -2,24 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from mindex.clock import DAY_MS, now_ms
 from mindex.model import Record
-from mindex.model.sync import IgnoredLine, SyncConflict
+from mindex.model.sync import HeldLines, IgnoredLine, SyncConflict
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.sync_rows import MergedRecord, SyncRow
+from mindex.sync.clocks import Clocks
 from mindex.sync.edits import Edit, decode_edit, encode_edit
 from mindex.sync.folder import Position, ReadLine, Segment, read_lines
 from mindex.sync.local_changes import LocalChanges
 from mindex.sync.merge import Merge, merge
 from mindex.sync.redact_edit import redact_edit
-from mindex.sync.stamps import machine_of, time_of
+from mindex.sync.stamps import machine_of, stamp_limit, time_of
 from mindex.transfer.jsonl_rows import InvalidRow
 
 _BATCH = 500  # lines that are merged in one transaction
-_CLOCK_AHEAD = DAY_MS // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,7 @@ class Receiver:
     machine: str  # the current id of this memory
     stamp: Callable[[], None]
     dry_run: bool
+    clocks: Clocks
     machines: set[str] = field(default_factory=set)  # that were met
     received: int = 0
     updated: dict[str, None] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Receiver:
     ignored: list[IgnoredLine] = field(default_factory=list)
     redacted: dict[str, None] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)  # record → edits
-    ahead: dict[str, int] = field(default_factory=dict)  # machine → milliseconds
+    held: dict[str, HeldLines] = field(default_factory=dict)  # by file
     _new_turns: list[str] = field(default_factory=list)
 
     def read(self, segment: Segment, position: Position) -> Position:
@@ -57,15 +57,23 @@ class Receiver:
         Such a line is read again next time: it may be whole then, or this program newer.
         """
         whole = True
+        limit = stamp_limit(self.clocks.now)
         batch: list[_Received] = []
         for line in read_lines(segment, position):
             try:
-                received = self._parse(segment, line)
+                edit = self._parse(line)
             except InvalidRow as error:
                 self.ignored.append(IgnoredLine(segment.name, line.number, str(error)))
                 whole = False
                 continue
-            batch.append(received)
+            self.clocks.add([edit.stamp])
+            if edit.stamp >= limit:
+                self._hold(segment, line, edit)
+                whole = False
+                continue
+            edit, kinds = redact_edit(edit, self.redactor)
+            self.redacted.update(dict.fromkeys(kinds))
+            batch.append(_Received(edit, segment, line.number))
             if len(batch) == _BATCH:
                 self._apply(batch)
                 batch = []
@@ -74,8 +82,8 @@ class Receiver:
         self._apply(batch)
         return position
 
-    def _parse(self, segment: Segment, line: ReadLine) -> _Received:
-        """The edit of a line, redacted. Raises InvalidRow for a line that holds none."""
+    def _parse(self, line: ReadLine) -> Edit:
+        """Return the edit of a line. Raises InvalidRow if the line does not contain one."""
         if line.reason:
             raise InvalidRow(line.reason)
         edit = decode_edit(line.json)
@@ -84,12 +92,13 @@ class Receiver:
         except UnicodeEncodeError:
             raise InvalidRow("it holds half a character (a lone surrogate)") from None
         self.machines.add(machine_of(edit.stamp))
-        edit, kinds = redact_edit(edit, self.redactor)
-        self.redacted.update(dict.fromkeys(kinds))
-        ahead = time_of(edit.stamp) - now_ms()
-        if ahead > _CLOCK_AHEAD:
-            self.ahead[machine_of(edit.stamp)] = max(ahead, self.ahead.get(machine_of(edit.stamp), 0))
-        return _Received(edit, segment, line.number)
+        return edit
+
+    def _hold(self, segment: Segment, line: ReadLine, edit: Edit) -> None:
+        """Note that a line is out of range: it is read again until the clock has caught up, or its writer restamps."""
+        held = self.held.get(segment.name) or HeldLines(segment.name, line.number, 0, 0)
+        latest = max(held.latest_at, time_of(edit.stamp))
+        self.held[segment.name] = replace(held, lines=held.lines + 1, latest_at=latest)
 
     def _apply(self, batch: Sequence[_Received]) -> None:
         """Merge edits with what is known, in one transaction. Edits that are known already are passed over."""

@@ -12,14 +12,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindex.clock import now_ms, to_iso
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError
 from mindex.ids import new_id
-from mindex.model import Progress, Report
+from mindex.model import Check, Progress, Report
 from mindex.model.sync import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.sync_rows import SyncRow
+from mindex.sync.clocks import Clocks, check_clock
 from mindex.sync.edits import decode_edit, file_line
 from mindex.sync.folder import (
     Position,
@@ -32,11 +34,14 @@ from mindex.sync.folder import (
 )
 from mindex.sync.local_changes import LocalChanges
 from mindex.sync.receiver import Receiver
+from mindex.sync.restamp import out_of_range, restamp
 from mindex.sync.same_records import SameRecords, restore_circles, unify
-from mindex.sync.stamps import machine_of, time_of
+from mindex.sync.stamps import machine_of, stamp_limit, time_of
 
 _BATCH = 500  # lines that are merged in one transaction
 _MACHINES, _OFFSETS = "machines", "offsets"  # names of facts in the store
+_OUT_OF_RANGE = "more than a day ahead of this machine's clock"
+_REPAIR = "check the clock; if it is right, run `mindex sync {} --repair`"
 
 
 class _RolledBack(Exception):
@@ -52,16 +57,23 @@ class Sync:
         self._queue = queue
 
     def run(
-        self, folder: str | Path, *, dry_run: bool = False, embed: bool = True, report: Report | None = None
+        self,
+        folder: str | Path,
+        *,
+        dry_run: bool = False,
+        repair: bool = False,
+        embed: bool = True,
+        report: Report | None = None,
     ) -> SyncReport:
         """Send and receive. A dry run reports the same and changes nothing.
 
+        `repair` first restamps the changes in the database whose stamps are out of range; else they are an error.
         Raises a MindexError for a folder that is not there, or that cannot be read or written; what was received until
         then is stored.
         """
         place = Path(folder).expanduser()
         check_folder(place)
-        run = _Run(self._store, self._redactor, place, dry_run, report)
+        run = _Run(self._store, self._redactor, place, dry_run, repair, report)
         try:
             with self._store.entries.transaction() if dry_run else nullcontext():
                 run.execute()
@@ -72,12 +84,24 @@ class Sync:
         except OSError as error:
             reason = error.strerror or str(error)
             raise MindexError(f"{place} cannot be used ({reason})", "check the drive and its rights") from None
-        if run.receiver.updated and embed and not dry_run:
-            if self._queue.in_background:  # in a server
-                self._queue.embed_all()
-            else:
-                self._queue.backfill(report=report)  # a model that fails is no error
-        return run.result()
+        result = run.result()
+        if embed:
+            self.embed(result, report)
+        return result
+
+    def embed(self, received: SyncReport, report: Report | None = None) -> str:
+        """Embed the records that a sync received, and no others. Returns a note if the model failed."""
+        wanted = received.updated and not received.dry_run
+        return self._queue.embed_now(received.updated, report)[1] if wanted else ""
+
+    def check(self) -> Check | None:
+        """Return the check of the stamps; None if the database was never synced."""
+        if not (latest := self._store.sync.latest()):
+            return None
+        now = now_ms()
+        ahead = len(out_of_range(self._store.sync.stamps(), now)) if latest >= stamp_limit(now) else 0
+        message = f"{ahead} changes have stamps {_OUT_OF_RANGE}" if ahead else "all stamps are in range"
+        return Check("sync stamps", not ahead, message, _REPAIR.format("DIR"))
 
     def status(self, folder: str | Path) -> SyncStatus:
         """Say which machines write into a folder, and what is not sent or read yet. Changes nothing."""
@@ -104,7 +128,8 @@ class Sync:
             last = max(map(time_of, known[name]), default=None)
             this = name in own
             machines.append(SyncMachine(name, this, len(files), len(known[name]), 0 if this else unread, last))
-        return SyncStatus(str(place), own[-1] if own else "", unsent, tuple(machines))
+        ahead = len(out_of_range(stamps, now_ms()))
+        return SyncStatus(str(place), own[-1] if own else "", unsent, tuple(machines), ahead)
 
 
 def _machines(facts: dict[str, str]) -> list[str]:
@@ -124,12 +149,15 @@ class _Run:
     redactor: Redactor
     folder: Path
     dry_run: bool
+    repair: bool
     report: Report | None
+    now: int = field(default_factory=now_ms)
     receiver: Receiver = field(init=False)  # of `execute`
     machines: list[str] = field(default_factory=list)  # ids of this memory, the current one last
     new: bool = False  # whether the current id was taken by this run
     seen_machines: set[str] = field(default_factory=set)
     sent: int = 0
+    restamped: int = 0
     same: list[SameRecords] = field(default_factory=list)
     conflicts: list[SyncConflict] = field(default_factory=list)
     ignored: list[IgnoredLine] = field(default_factory=list)
@@ -142,12 +170,16 @@ class _Run:
         segments, ignored = list_segments(self.folder)
         self.ignored += ignored
         self.seen_machines = {one.machine for one in segments}
+        self._check_stamps()
         strange = self._choose_machine(segments)
         with self.store.entries.transaction():
+            if self.repair:
+                self.restamped = restamp(self.store, self.machines, self.machines[-1], self.now)
             self._stamp()
         facts = self.store.sync.facts()
         positions = _positions(facts)
-        self.receiver = Receiver(self.store, self.redactor, self.machines[-1], self._stamp, self.dry_run)
+        clocks = Clocks(self.now)
+        self.receiver = Receiver(self.store, self.redactor, self.machines[-1], self._stamp, self.dry_run, clocks)
         others = [one for one in segments if strange or one.machine != self.machines[-1]]
         for place, segment in enumerate(others, start=1):
             positions[segment.name] = self.receiver.read(segment, positions.get(segment.name, Position()))
@@ -162,6 +194,19 @@ class _Run:
 
     # ── this machine ──────────────────────────────────────────────────────────────────────────────────────────
 
+    def _check_stamps(self) -> None:
+        """Refuse to continue from stamps out of range: other machines would keep all later changes for later."""
+        if self.store.sync.latest() < stamp_limit(self.now):
+            return
+        stamps = self.store.sync.stamps()
+        check_clock(stamps, self.now)
+        if not self.repair:
+            count = len(out_of_range(stamps, self.now))
+            raise MindexError(
+                f"{count} changes in the database have stamps {_OUT_OF_RANGE} ({to_iso(self.now)})",
+                _REPAIR.format(self.folder),
+            )
+
     def _choose_machine(self, segments: Sequence[Segment]) -> bool:
         """Take an id. Returns whether another memory writes under one of ours: a copy of this one, or a later state.
 
@@ -170,7 +215,8 @@ class _Run:
         self.machines = _machines(self.store.sync.facts())
         written = read_own(one for one in segments if one.machine in self.machines[-1:]).written
         known = self.store.sync.stamps()
-        unknown = {record for stamp, record in written.items() if stamp not in known}
+        limit = stamp_limit(self.now)  # above it are stamps that a repair replaced and whose lines are still there
+        unknown = {record for stamp, record in written.items() if stamp not in known and stamp < limit}
         strange = not unknown.issubset(self._purged_among(unknown))
         if strange or not self.machines:
             self.machines.append(new_id())
@@ -237,11 +283,13 @@ class _Run:
 
     def result(self) -> SyncReport:
         notes = dict(self.notes)
-        for machine, ahead in sorted(self.receiver.ahead.items()):
-            notes[
-                f"the clock of {machine} is {ahead / 3_600_000:.0f} hours ahead: where two machines change the same, "
-                "its changes win"
-            ] = None
+        clocks = self.receiver.clocks
+        for machine in self.machines:
+            clocks.latest.pop(machine, None)
+        if clocks.ahead():
+            known = Clocks(self.now)
+            known.add(stamp for stamp in self.store.sync.stamps() if machine_of(stamp) not in self.machines)
+            notes |= dict.fromkeys(clocks.notes(known.latest))
         if redacted := self.redacted | self.receiver.redacted:
             notes[f"secrets were left out: {', '.join(redacted)}"] = None
         return SyncReport(
@@ -257,6 +305,8 @@ class _Run:
             ignored=(*self.ignored, *self.receiver.ignored),
             kept_back=tuple(self.kept_back.items()),
             waiting=sum(self.receiver.waiting.values()),
+            held=tuple(self.receiver.held.values()),
+            restamped=self.restamped,
             dry_run=self.dry_run,
             notes=tuple(notes),
         )
