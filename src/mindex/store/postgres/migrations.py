@@ -53,6 +53,13 @@ def _add_synced_changes(transaction: Transaction) -> None:
     _run(transaction, "schema_5.sql")
 
 
+def _add_program_numbers(transaction: Transaction) -> None:
+    from mindex.store.postgres.program_numbers import put_former  # a schema is brought up to date only once
+
+    _run(transaction, "schema_6.sql")
+    put_former(transaction)
+
+
 def _run(transaction: Transaction, script: str) -> None:
     from importlib import resources  # it brings in much, and a schema is made only once
 
@@ -60,7 +67,14 @@ def _run(transaction: Transaction, script: str) -> None:
 
 
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_terms, _add_grants, _add_tokens, _add_synced_changes)
+MIGRATIONS: tuple[Migration, ...] = (
+    _create,
+    _add_terms,
+    _add_grants,
+    _add_tokens,
+    _add_synced_changes,
+    _add_program_numbers,
+)
 
 
 def version_of(transaction: Transaction, schema: str) -> int:
