@@ -76,7 +76,9 @@ def restore(
     for row in rows:
         outcome = _outcome(row.record, known, options, statements.now)
         if outcome.outcome != "conflict":
-            outcome = replace(outcome, renumbered=claim(statements, outcome.id, _slots(row, options), known))
+            fresh = None if outcome.number == row.record.number else outcome.number
+            renumbered = claim(statements, outcome.id, _slots(row, options), known, fresh)
+            outcome = replace(outcome, renumbered=renumbered)
         outcomes.append(outcome)
         if outcome.outcome == "added":
             stored.append(_with_number(row, outcome.number))

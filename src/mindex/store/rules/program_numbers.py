@@ -92,11 +92,12 @@ def taken_slots(statements: NumberStatements, slots: Iterable[Slot]) -> dict[Slo
 
 
 def claim(
-    statements: NumberStatements, id_: str, slots: Sequence[Slot], known: ImportPreview
+    statements: NumberStatements, id_: str, slots: Sequence[Slot], known: ImportPreview, fresh: int | None
 ) -> tuple[Renumbered, ...]:
     """Give an imported record the numbers that it had, as far as they are free; others are replaced by one number.
 
-    What is given is noted in `known`. Returns the replaced ones.
+    `fresh` is its native number if it is a new one, which no record has in any program. What is given is noted in
+    `known`. Returns the replaced ones.
     """
     renumbered = []
     for slot in slots:
@@ -107,7 +108,8 @@ def claim(
             continue
         number = known.numbers_given.get((program, id_)) or read(statements, program, [id_]).get(id_)
         if number is None:
-            known.last_number = number = known.last_number + 1
+            number = fresh or known.last_number + 1
+            known.last_number = max(number, known.last_number)
             known.program_numbers[program, kind, agent, number] = id_
         known.numbers_given[program, id_] = number
         renumbered.append(Renumbered(kind, old, number, program))
