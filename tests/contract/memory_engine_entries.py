@@ -14,6 +14,7 @@ from mindex.errors import StoreError
 from mindex.ids import content_hash
 from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record, Session, SessionPage
 from mindex.model.consolidation import FROM
+from mindex.model.program_numbers import Slot
 from mindex.store import export_rows
 from mindex.store.base import Access, AddOutcome, RetryPolicy
 from mindex.store.export_rows import (
@@ -28,6 +29,7 @@ from mindex.store.export_rows import (
     RestoreOutcome,
 )
 from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.filters import admits
 from mindex.store.rules.import_entries import restore
 from mindex.store.rules.link_targets import targets_by_source
@@ -116,9 +118,20 @@ class MemoryEntries:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def by_number(self, agent: str, number: int) -> str | None:
-        records = self._connection.read().records.values()
+    def by_number(self, agent: str, number: int, *, program: str = "", kind: str = "") -> str | None:
+        tables = self._connection.read()
+        if program:
+            id_ = tables.program_numbers.get((program, kind, agent, number))
+            return id_ if id_ in tables.records else None
+        records = tables.records.values()
         return next((one.id for one in records if (one.agent, one.number) == (agent, number)), None)
+
+    def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
+        return numbering.read(self._statements(self._connection.read()), program, ids)
+
+    def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
+        with self._connection.write() as tables:
+            return numbering.give(self._statements(tables), program, records)
 
     def agents(self) -> tuple[str, ...]:
         return tuple(sorted({record.agent for record in self._connection.read().records.values() if record.agent}))
@@ -366,6 +379,22 @@ class MemoryEntryStatements:
         tables.changes[number] = replace(change, change=number, notes=())
         return number
 
+    # ── numbers in other programs ─────────────────────────────────────────────────────────────────────────────
+
+    def program_numbers_at(self, program: str, kind: str, numbers: Sequence[int]) -> Iterable[tuple[str, int, str]]:
+        for (one, of, agent, number), id_ in self._tables.program_numbers.items():
+            if (one, of) == (program, kind) and number in numbers:
+                yield agent, number, id_
+
+    def program_numbers_of(self, program: str, ids: Sequence[str]) -> Iterable[tuple[str, int]]:
+        for (one, *_, number), id_ in self._tables.program_numbers.items():
+            if one == program and id_ in ids:
+                yield id_, number
+
+    def put_program_numbers(self, numbers: Mapping[Slot, str]) -> None:
+        assert not numbers.keys() & self._tables.program_numbers.keys()
+        self._tables.program_numbers.update(numbers)
+
     # ── restoring ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
@@ -479,6 +508,7 @@ def _is_due(failures: tuple[int, int], retry_policy: RetryPolicy) -> bool:
 def _export_row(tables: Tables, record: Record, accesses: export_rows.Accesses | None, vectors: bool) -> ExportRow:
     links = [link for (source, *_), link in tables.links.items() if source == record.id]
     links = [link for link in links if tables.records[link.target].kind != "chunk"]
+    numbers = [(one, number) for (one, *_, number), id_ in tables.program_numbers.items() if id_ == record.id]
     return ExportRow(
         record,
         _history(tables, record.id),
@@ -486,4 +516,5 @@ def _export_row(tables: Tables, record: Record, accesses: export_rows.Accesses |
         export_vectors(tables, record.id) if vectors else (),
         tables.extractions.get(record.id),
         accesses=accesses,
+        numbers=export_rows.by_program(sorted(numbers)),
     )

@@ -14,6 +14,7 @@ from mindex.clock import now_ms
 from mindex.errors import StoreBusyError, StoreError
 from mindex.ids import new_id
 from mindex.model import Change, Collection, Document, Model, Record, VectorArray
+from mindex.model.program_numbers import Slot
 from mindex.model.tokens import Token
 from mindex.store.export_rows import Extraction, Link
 from mindex.store.results import Access
@@ -69,6 +70,7 @@ class Tables:
         self.canaries: dict[str, VectorArray] = {}  # by fingerprint
         self.tokens: dict[str, Token] = {}  # by name
         self.vectors: dict[tuple[str, str], StoredVectors] = {}  # (fingerprint, record)
+        self.program_numbers: dict[Slot, str] = {}  # → record
         self.sync_rows: dict[str, SyncRow] = {}  # by stamp
         self.sync_facts: dict[str, str] = {}  # by name
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mindex.model import Change, Record
+from mindex.model.program_numbers import LAST_NUMBER
 from mindex.store.base import Access, Store
 from mindex.store.export_rows import (
     Accesses,
@@ -18,7 +19,6 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
-from mindex.store.rules.import_entries import LAST_NUMBER
 from tests.contract.records import EVERYONE, Open, found, memory_of, turn, update
 
 OPTIONS = RestoreOptions("importer", "an import", unique={"contact": "name"})

@@ -97,6 +97,7 @@ def test_every_search_and_list_leaves_out_what_others_have(anna: ScopedStore) ->
         lambda store: store.retrieval.label_counts("tag", Filters(agent="ben")),
         lambda store: store.retrieval.ranking_context([], whole=1, filters=Filters(agent="ben")),
         lambda store: store.entries.by_number("ben", 1),
+        lambda store: store.entries.by_number("ben", 1, program="mudpuppy", kind="memory"),
         lambda store: store.entries.sessions("ben", limit=9),
         lambda store: store.entries.statistics("ben"),
         lambda store: store.entries.usage(Filters(agent="ben"), limit=9),

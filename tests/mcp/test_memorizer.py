@@ -21,6 +21,7 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex.model import TYPES, Record
+from mindex.store.export_rows import ExportRow, RestoreOptions
 from tests.generating import Answers, ChatServer, always, chat_server
 from tests.mcp.conftest import KEYWORD, structured, text
 
@@ -232,10 +233,10 @@ async def test_a_project_of_one_agent_names_a_contact_of_another_by_its_bare_id(
 
 
 async def test_an_id_that_two_agents_have_is_ambiguous_and_both_are_named(memorizer: Memorizer, memory: Memory) -> None:
-    """As databases have it that counted for each agent: their records keep their numbers."""
+    """As two databases have it that were imported for one agent each: their records keep their ids."""
     for agent, text_ in (("main", "Mine is red."), ("work", "Mine is blue.")):
         record = Record(agent * 2, "memory", text_, agent=agent, number=1, type="preference", confidence=1.0)
-        memory.store.entries.add([record], by=agent)
+        memory.store.entries.restore_rows([ExportRow(record)], RestoreOptions(agent, program="memorizer"))
     message = await memorizer.error("delete_fact", fact_id=1)
     assert message == "fact 1 is main's 'Mine is red.' and work's 'Mine is blue.'; give agent_id: main or work"
     stored = await memorizer("store_fact", fact="Mine is green.", category="preference", agent_id="work")

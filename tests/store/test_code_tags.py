@@ -47,7 +47,7 @@ def as_indexed_by_0_1_0(path: Path) -> None:
             connection.executemany("INSERT INTO tags (tag, record) VALUES (?, ?)", tags)
             connection.execute("UPDATE records SET tags = ? WHERE key = ?", (json.dumps(stored[title]), key))
         connection.execute("UPDATE documents SET tags = '[\"Path\"]'")
-        connection.execute("PRAGMA user_version = 9")
+        connection.execute("PRAGMA user_version = 10")
         connection.commit()
 
 

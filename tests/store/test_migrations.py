@@ -17,7 +17,7 @@ from mindex.model import Collection, Document, Record
 from mindex.store.base import DocumentUpdate
 from mindex.store.sqlite.migrations import MIGRATIONS
 from mindex.store.sqlite.retrieval import KNOWN_AS
-from mindex.store.sqlite.row_checksums import CHECKED
+from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.running import run_here
@@ -26,8 +26,18 @@ TEAS = ("Anna drinks green tea in the morning", "Anna drinks green tea in the mo
 HARBOUR = "The harbour opens at six"
 
 
+def as_schema_9(path: Path) -> None:
+    """Take from a file what the tenth schema added: version 0.1.0 made such files."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE program_numbers")
+        connection.execute("PRAGMA user_version = 9")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def as_schema_8(path: Path) -> None:
     """Take from a file what the ninth schema added."""
+    as_schema_9(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE posting_lists")
         connection.execute("DROP TABLE posting_segments")
@@ -40,7 +50,7 @@ def as_schema_7(path: Path) -> None:
     """Take from a file what the eighth schema added."""
     as_schema_8(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        for table in CHECKED:
+        for table in CHECKED.keys() - SINCE_CHECKSUMS:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
         connection.execute("PRAGMA user_version = 7")
         connection.commit()
@@ -269,3 +279,82 @@ def test_a_file_with_a_trigger_of_another_program_is_refused(tmp_path: Path) -> 
         connection.execute("CREATE TRIGGER spy AFTER INSERT ON records BEGIN UPDATE records SET text = 'other'; END")
     with pytest.raises(ForeignDatabaseError, match=r"holds a trigger \('spy'\) that mindex did not make"):
         SqliteStore(tmp_path / "memory.db")
+
+
+# ── files of before each program had its own numbers ──────────────────────────────────────────────────────────
+
+
+def former(id_: str, number: int, kind: str = "memory", **more: object) -> Record:
+    return Record(id_, kind, f"text of {id_}", agent="main", number=number, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def numbered(tmp_path: Path) -> Path:
+    """A database of 0.1.0: three other programs were imported into it, and their numbers met."""
+    path = tmp_path / "memory.db"
+    ids = "foreign_ids"
+    with contextlib.closing(SqliteStore(path)) as store:
+        store.entries.add(
+            [
+                former("ours", 1),
+                former("v3", 42, fields={ids: {"memory-mcp": "mem_1"}}),
+                former("mud", 108, source="chat", fields={ids: {"mudpuppy": ["42", "3"]}}),
+                former("fact", 3, fields={ids: {"memorizer": "3"}}),
+                former("renumbered", 109, fields={ids: {"memorizer": "42"}}),
+                former("ana", 110, "contact", source="memorizer:contacts:3", fields={ids: {"memorizer": "3"}}),
+                former("high", 111, fields={ids: {"mudpuppy": "5000"}}),
+            ],
+            by="main",
+        )
+    as_schema_9(path)
+    return path
+
+
+MIGRATED = {
+    ("mudpuppy", "memory"): {1: "ours", 3: "mud", 42: "mud", 108: "mud", 111: "high", 5000: "high"},
+    ("memorizer", "memory"): {1: "ours", 3: "fact", 42: "renumbered", 109: "renumbered"},
+    ("memorizer", "contact"): {3: "ana", 110: "ana"},
+}
+
+
+def test_a_number_stays_valid_natively_and_in_the_program_that_the_record_came_from(numbered: Path) -> None:
+    with contextlib.closing(SqliteStore(numbered)) as store:
+        by_number = store.entries.by_number
+        native = {number: by_number("main", number) for number in (1, 3, 42, 108, 109, 110, 111)}
+        assert [*native.values()] == ["ours", "fact", "v3", "mud", "renumbered", "ana", "high"]
+        for (program, kind), expected in MIGRATED.items():
+            tried = {number: by_number("main", number, program=program, kind=kind) for number in range(1, 5001)}
+            assert {number: id_ for number, id_ in tried.items() if id_} == expected
+        store.entries.add([Record("new", "memory", "a new one", agent="main")], by="main")
+        assert store.entries.by_number("main", 5001) == "new"  # above the numbers that other programs gave
+        assert all(check.ok for check in store.maintenance.check_deep())
+
+
+def test_a_read_only_file_without_numbers_of_programs_is_read_as_it_is(
+    numbered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
+    with Memory(numbered, options={"embedding.provider": "none"}) as memory:
+        assert memory.store.maintenance.status().schema == 9
+        assert memory.entries.by_number("main", 42, "mudpuppy", "memory") is None
+        (shown,) = memory.store.retrieval.records(["v3"])
+        assert memory.entries.numbers("mudpuppy", [shown]) == {"v3": 42}
+        assert memory.entries.by_number("main", 42, "mudpuppy", "memory") == shown  # this process has shown it
+
+
+def test_a_repair_of_such_a_file_gives_the_same_numbers(numbered: Path, tmp_path: Path) -> None:
+    assert Memory.repair(numbered, tmp_path / "repaired.db").sound
+    with contextlib.closing(SqliteStore(tmp_path / "repaired.db")) as store:
+        for (program, kind), expected in MIGRATED.items():
+            found = {number: store.entries.by_number("main", number, program=program, kind=kind) for number in expected}
+            assert found == expected
+
+
+def test_a_repair_keeps_the_numbers_of_programs(tmp_path: Path) -> None:
+    with contextlib.closing(SqliteStore(tmp_path / "memory.db")) as store:
+        store.entries.add([former("one", 1), former("two", 2)], by="main")
+        store.entries.give_numbers("mudpuppy", store.retrieval.records(["two"]))
+    Memory.repair(tmp_path / "memory.db", tmp_path / "repaired.db")
+    with contextlib.closing(SqliteStore(tmp_path / "repaired.db")) as store:
+        found = [store.entries.by_number("main", one, program="mudpuppy", kind="memory") for one in (1, 2)]
+        assert found == [None, "two"]

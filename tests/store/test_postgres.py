@@ -249,6 +249,29 @@ def test_a_schema_without_the_table_of_terms_gets_it_filled(
         assert all(check.ok for check in store.maintenance.check())
 
 
+def test_a_schema_without_numbers_of_programs_gets_those_that_stay_valid(
+    postgres_database: str, postgres_server: PostgresServer
+) -> None:
+    schema = postgres_database.partition("schema=")[2]
+    with closing(open_store(postgres_database)) as store:
+        origins = {"ours": {}, "v3": {"memory-mcp": "mem_1"}, "mud": {"mudpuppy": ["2", "5000"]}}
+        added = [replace(memory_of(id_), fields={"foreign_ids": ids} if ids else {}) for id_, ids in origins.items()]
+        store.entries.add(added, by="me")
+    before = migrations.MIGRATIONS.index(migrations._add_program_numbers)
+    postgres_server.run(
+        f"DROP TABLE {schema}.program_numbers",
+        f"UPDATE {schema}.meta SET value = '{before}' WHERE key = 'schema'",
+    )
+    with closing(open_store(postgres_database)) as store:
+        found = {
+            program: [store.entries.by_number("a", n, program=program, kind="memory") for n in (1, 2, 3, 5000)]
+            for program in ("mudpuppy", "memorizer")
+        }
+        assert found == {"mudpuppy": ["ours", "mud", "mud", "mud"], "memorizer": ["ours", None, None, None]}
+        store.entries.add([memory_of("next")], by="me")
+        assert store.entries.by_number("a", 5001) == "next"
+
+
 def test_processes_that_open_an_empty_database_at_once_make_one_schema(postgres_database: str) -> None:
     opened: list[object] = []
 
@@ -743,7 +766,7 @@ def test_the_migration_removes_tags_that_came_from_inline_code(
     postgres_server.run(
         f"UPDATE {schema}.records SET tags = '{{howto,Path}}', folded_tags = '{{howto,path}}'",
         f"UPDATE {schema}.documents SET tags = '{{howto,Path}}'",
-        f"UPDATE {schema}.meta SET value = '5' WHERE key = 'schema'",
+        f"UPDATE {schema}.meta SET value = '6' WHERE key = 'schema'",
     )
     with Memory(postgres_database, options={"embedding.provider": "none"}) as memory:
         assert [record.tags for record in memory.list().records] == [("howto",)]

@@ -107,6 +107,8 @@ def fill(team: Team, login: str, word: str, other: str, folder: Path) -> None:
         records = records_of(login, word, other)
         store.entries.add(records, by=login)
         first, second, *_ = (record.id for record in records)
+        shown = store.retrieval.records([first, second] if login == "ann" else [])  # bob's differ: one counter for all
+        assert store.entries.give_numbers("mudpuppy", shown) == {one.id: one.number for one in shown}
         memory.update(second, text=f"the {word} costs 15 coins", reason=f"the {word} got dearer")
         store.entries.add([Record(f"{login}000000009", "memory", f"a {word} is gone", agent=login)], by=login)
         memory.forget(f"{login}000000009", f"the {word} left")
@@ -195,7 +197,11 @@ READS: dict[str, Callable[[Memory], object]] = {
     "agents": lambda memory: memory.entries.agents(),
     "entries": lambda memory: memory.entries.get_many([*ANN, "bob000000001"]),
     "entries by a prefix": lambda memory: memory.entries.starting("ann"),
-    "entries by number": lambda memory: memory.entries.by_number("ann", 1),
+    "entries by number": lambda memory: memory.store.entries.by_number("ann", 1),
+    "store: by number in a program": lambda memory: memory.store.entries.by_number(
+        "ann", 1, program="mudpuppy", kind="memory"
+    ),
+    "store: numbers in a program": lambda memory: memory.store.entries.numbers("mudpuppy", ANN),
     "usage": lambda memory: memory.entries.usage([*ANN, "bob000000001"]),
     "conflicts": lambda memory: memory.entries.in_conflict(Filters(agent="*")),
     "changes": lambda memory: list(memory.entries.changes(0, WHEN * 2)),

@@ -100,6 +100,16 @@ def test_numbers_stay_local_and_turns_are_read_once(laptop: Machine, desktop: Ma
     assert not desktop.store.entries.is_unextracted(turn.id)
 
 
+def test_numbers_of_other_programs_stay_local(laptop: Machine, desktop: Machine) -> None:
+    mine = desktop.memory.add("The market opens at eight").id
+    theirs = laptop.memory.add(HARBOUR).id
+    for machine, id_ in ((laptop, theirs), (desktop, mine)):
+        machine.memory.entries.numbers("mudpuppy", [machine.memory.entries.find(id_)])
+    exchange(laptop, desktop)
+    assert laptop.store.entries.numbers("mudpuppy", [mine, theirs]) == {theirs: 1}
+    assert desktop.store.entries.numbers("mudpuppy", [mine, theirs]) == {mine: 1}
+
+
 def test_indexed_files_and_accesses_stay_on_their_machine(laptop: Machine, desktop: Machine, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# Lighthouse\n\nIt is white.\n")

@@ -90,9 +90,9 @@ def test_new_numbers_are_printed(export_file: Path) -> None:
     run_here("export", export_file)
     run_here("add", "Takes number one", "--db", "b.db")
     ran = run_here("import", export_file, "--db", "b.db", "--json")
-    assert ran.json["renumbered"] == [{"old": 1, "new": 3}]  # above both numbers of the export
+    assert ran.json["renumbered"] == [{"kind": "memory", "old": 1, "new": 3}]  # above both numbers of the export
     run_here("add", "Takes number one", "--db", "c.db")
-    assert "new numbers: 1 → 3\n" in run_here("import", export_file, "--db", "c.db").out
+    assert "new numbers, memory: 1 → 3\n" in run_here("import", export_file, "--db", "c.db").out
 
 
 def test_errors_are_one_line(export_file: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
+from mindex.present.transfer import import_text
 from mindex.transfer.format_detection import load_importer
 from mindex.transfer.importer_base import SkippedRow
 from tests.transfer import foreign_programs
@@ -170,13 +171,35 @@ def test_only_the_newest_row_of_an_indexed_file_is_found(tmp_path: Path, keyword
     assert [hit.record.id for hit in keyword_memory.search("draft").hits] == [new.id]
 
 
-def test_a_number_that_is_taken_is_replaced_and_reported(tmp_path: Path, keyword_memory: Memory) -> None:
-    for text in ("one", "two", "three"):
-        keyword_memory.add(text)
+def test_ids_are_kept_in_the_program_whatever_numbers_the_memory_has_given(
+    tmp_path: Path, keyword_memory: Memory
+) -> None:
+    ours = [keyword_memory.add(text).id for text in ("one", "two", "three")]
     path, _ = foreign_programs.make("mudpuppy", tmp_path / "from")
-    report = keyword_memory.transfer.import_(path)
-    assert report.renumbered == ((3, 14),)  # above 13, the highest of both
-    assert keyword_memory.store.entries.by_number("main", 5) is not None
+    assert keyword_memory.transfer.import_(path).renumbered == ()
+    by_number = keyword_memory.store.entries.by_number
+    (mode,) = keyword_memory.get("mudpuppy:3").records
+    assert (by_number("main", 3), by_number("main", 3, program="mudpuppy", kind="memory")) == (ours[2], mode.id)
+    assert keyword_memory.transfer.import_(path).renumbered == ()  # the same rows again
+
+
+def test_every_id_that_is_taken_is_replaced_and_listed_with_its_kind(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make("mudpuppy", tmp_path / "from")
+    keyword_memory.transfer.import_(path)
+    rows = [
+        {"id": n, "content": f"Another {n}", "content_hash": str(n), "created_at": NOON, "updated_at": NOON}
+        for n in (*range(1, 60), 3000)
+    ]
+    other = foreign_programs.fill(tmp_path / "other.db", foreign_programs.SCHEMAS["mudpuppy"], {"memory_entries": rows})
+    report = keyword_memory.transfer.import_(other)
+    assert [one.old for one in report.renumbered][:5] == [3, 5, 6, 7, 8]  # those of the first database
+    assert {(one.kind, one.program) for one in report.renumbered} == {("memory", "mudpuppy")}
+    assert len({one.new for one in report.renumbered}) == len(report.renumbered) and report.renumbered[0].new > 3000
+    (line,) = (one for one in import_text(report).splitlines() if one.startswith("new numbers"))
+    assert line.startswith("new numbers in mudpuppy, memory: 3 → ") and line.count("→") == len(report.renumbered)
+    for one in report.renumbered:
+        id_ = keyword_memory.store.entries.by_number("main", one.new, program="mudpuppy", kind="memory")
+        assert id_ and keyword_memory.entries.find(id_).text == f"Another {one.old}"
 
 
 # ── memory-search ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from mindex.errors import StoreError, UsageError
 from mindex.memories.profile import profile_id
 from mindex.memory import Memory
 from mindex.model import Change, Filters, Model, Progress, Record
+from mindex.model.program_numbers import Renumbered
 from mindex.model.transfer import ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow, Link
@@ -175,7 +176,7 @@ def test_free_numbers_are_kept_and_taken_ones_replaced_and_reported(
     other.add("Takes two")
     memory.transfer.export(tmp_path / "a.jsonl")
     report = other.transfer.import_(tmp_path / "a.jsonl")
-    assert report.renumbered == ((1, 5), (2, 6))
+    assert report.renumbered == (Renumbered("memory", 1, 5), Renumbered("memory", 2, 6))
     numbers = {record.number: record.text for record in everything(other)}
     assert numbers[3] == "Sentence 3 of the first" and numbers[5] == "Sentence 1 of the first"
     renamed = next(record for record in everything(other) if record.number == 5)
@@ -191,7 +192,7 @@ def test_a_number_out_of_range_is_replaced(memory: Memory, number: int) -> None:
             memory_record("Numbered", number=number), (Change(2**63, "", 0, "", "add", "", None, memory_record("x")),)
         ),
     )
-    assert report.renumbered == ((number, 1),)
+    assert report.renumbered == (Renumbered("memory", number, 1),)
     added = memory.store.retrieval.record(memory.add("The next").id)
     assert added is not None and added.number == 2
 
@@ -427,9 +428,9 @@ def test_a_dry_run_sees_duplicates_across_batches(memory: Memory, monkeypatch: p
         ExportRow(memory_record("Else", number=1)),
     )
     foreseen = import_given(memory, *rows, dry_run=True)
-    assert (foreseen.added, foreseen.duplicates, foreseen.renumbered) == (2, 1, ((1, 2),))
+    assert (foreseen.added, foreseen.duplicates, foreseen.renumbered) == (2, 1, (Renumbered("memory", 1, 2),))
     happened = import_given(memory, *rows)
-    assert (happened.added, happened.duplicates, happened.renumbered) == (2, 1, ((1, 2),))
+    assert (happened.added, happened.duplicates, happened.renumbered) == (2, 1, (Renumbered("memory", 1, 2),))
 
 
 def test_progress_is_reported_after_each_batch(memory: Memory, other: Memory, tmp_path: Path) -> None:

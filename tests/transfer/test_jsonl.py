@@ -383,3 +383,44 @@ def test_rows_are_equal_wherever_they_were_read(memory: Memory) -> None:
 def test_the_name_of_an_agent_holds_no_secret_and_no_control_characters(agent: str) -> None:
     with pytest.raises(InvalidRow, match="the name of its agent"):
         check_row(decode_row({"id": "abcd", "kind": "turn", "text": "x", "agent": agent}))
+
+
+# ── numbers in other programs ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_numbers_of_other_programs_survive_export_and_import(memory: Memory, other: Memory, tmp_path: Path) -> None:
+    ours, theirs = memory.add("Shown by both").id, memory.add("Shown by one").id
+    shown = memory.entries.get_many([theirs, ours])
+    memory.entries.numbers("mudpuppy", shown)
+    memory.entries.numbers("memorizer", shown[1:])
+    memory.transfer.export(tmp_path / "a.jsonl")
+    assert lines(tmp_path / "a.jsonl")[1]["numbers"] == {"memorizer": [1], "mudpuppy": [1]}
+    other.transfer.import_(tmp_path / "a.jsonl")
+    assert other.store.entries.numbers("mudpuppy", [ours, theirs]) == {ours: 1, theirs: 2}
+    assert other.store.entries.numbers("memorizer", [ours, theirs]) == {ours: 1}
+    other.transfer.export(tmp_path / "b.jsonl")
+    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_an_export_of_an_older_version_keeps_the_numbers_that_clients_know(
+    memory: Memory, other: Memory, tmp_path: Path
+) -> None:
+    """It has one number for all programs: that of a record from no other program is valid in all of them."""
+    ours, v3 = memory.add("Ours").id, memory.add("From V3", fields={"foreign_ids": {"memory-mcp": "mem_1"}}).id
+    memory.transfer.export(tmp_path / "a.jsonl")
+    header, *rest = (tmp_path / "a.jsonl").read_text().splitlines()
+    (tmp_path / "a.jsonl").write_text("\n".join([header.replace('"schema":4', '"schema":3'), *rest, ""]))
+    other.transfer.import_(tmp_path / "a.jsonl")
+    for program in ("mudpuppy", "memorizer"):
+        assert other.store.entries.numbers(program, [ours, v3]) == {ours: 1}
+
+
+@pytest.mark.parametrize("numbers", [[1], {"mudpuppy": 1}, {"mudpuppy": ["1"]}, {"mudpuppy": [True]}])
+def test_numbers_of_other_programs_that_are_not_numbers_skip_the_row(
+    memory: Memory, tmp_path: Path, numbers: object
+) -> None:
+    header = {"mindex": 1, "schema": 4, "records": 1, "last_numbers": {}}
+    row = {"id": "abcd", "kind": "memory", "text": "One", "numbers": numbers}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(header)}\n{json.dumps(row)}\n")
+    report = memory.transfer.import_(tmp_path / "a.jsonl")
+    assert report.added == 0 and "numbers" in report.skipped[0].reason

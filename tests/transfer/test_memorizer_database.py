@@ -9,6 +9,8 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.model import Filters
+from mindex.store.export_rows import ExportRow
+from mindex.transfer.format_detection import load_importer
 from tests.transfer import foreign_programs
 from tests.transfer.foreign_programs import DAY, NOON, memorizer
 
@@ -111,7 +113,20 @@ def test_a_new_number_is_not_one_of_another_table(tmp_path: Path, keyword_memory
     page = keyword_memory.store.retrieval.list(Filters(agent="main", include_expired=True), limit=100)
     numbers = [record.number for record in page.records]
     assert len(set(numbers)) == len(numbers)
-    assert all(new > 5 for _, new in report.renumbered)
+    assert report.renumbered == ()
+
+
+def test_facts_contacts_projects_and_skills_keep_their_ids(tmp_path: Path, keyword_memory: Memory) -> None:
+    path, _ = foreign_programs.make("memorizer", tmp_path / "from")
+    keyword_memory.transfer.import_(path)
+    kinds = {"facts": "memory", "contacts": "contact", "projects": "project", "skills": "skill"}
+    rows = [one for one in load_importer("memorizer").read(path) if isinstance(one, ExportRow) and one.table in kinds]
+    stored = [row for row in rows if keyword_memory.entries.get(row.record.id)]
+    assert {row.record.kind for row in stored} == set(kinds.values())
+    for row in stored:
+        number, agent = int(row.where.split()[1]), row.record.agent
+        named = keyword_memory.entries.by_number(agent, number, "memorizer", kinds[row.table])
+        assert named is not None and named.id == row.record.id
 
 
 # ── its export ────────────────────────────────────────────────────────────────────────────────────────────────

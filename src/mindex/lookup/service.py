@@ -141,8 +141,11 @@ class Lookup:
         return () if id_ is None else (id_,)
 
     def _foreign(self, *references: str) -> Sequence[str]:
-        """Ids of the records that another program knew by one of these, alone or as PROGRAM:ID."""
-        for reference in dict.fromkeys(references):
+        """Ids of the records that another program knew by one of these, alone or as PROGRAM:ID.
+
+        A bare number is a native one.
+        """
+        for reference in (one for one in dict.fromkeys(references) if not one.isdecimal()):
             if found := foreign_ids(self._store, reference):
                 return self._of_agent(found)[:_MOST_MATCHES]
         return ()

@@ -1,11 +1,13 @@
 """Reading entries: by id, prefix or number, page by page, or all at once."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
 
 from mindex.errors import AmbiguousIdError, NotFoundError
 from mindex.memories.open_conflicts import conflicting, conflicts_of, in_conflict
-from mindex.model import Change, Conflict, Filters, MemoryInConflict, Record, SimilarMemory
+from mindex.model import Change, Conflict, Filters, Kind, MemoryInConflict, Record, SimilarMemory
+from mindex.model.program_numbers import Slot
 from mindex.store.base import Page, RankingSignals, Store
 from mindex.values import dataclass
 
@@ -87,6 +89,7 @@ class Entries:
     """Reached as `memory.entries`. Reads only; writes go through `Memory` and its groups."""
 
     _store: Store
+    _shown: dict[Slot, str] = field(default_factory=dict)  # numbers that a database could not store → record
 
     def get(self, id_: str) -> Record | None:
         """An entry, live or retired, by its whole id."""
@@ -108,10 +111,29 @@ class Entries:
         """Every change of an entry, oldest first."""
         return self._store.entries.history(self.find(id_).id)
 
-    def by_number(self, agent: str, number: int) -> Record | None:
-        """An entry, live or retired, by the number that dialects with integer ids know it by."""
-        id_ = self._store.entries.by_number(agent, number)
+    def by_number(self, agent: str, number: int, program: str, kind: Kind) -> Record | None:
+        """An entry of a kind, live or retired, by the number that a program's tools know it by."""
+        id_ = self._store.entries.by_number(agent, number, program=program, kind=kind)
+        id_ = id_ or self._shown.get((program, kind, agent, number))
         return None if id_ is None else self.get(id_)
+
+    def numbers(self, program: str, records: Iterable[Record]) -> dict[str, int]:
+        """The number of each record that is shown by a program's tools; those that have none get one.
+
+        A database that cannot be written remembers none: this process does, and a number that is taken is left out.
+        """
+        store, shown = self._store.entries, list(records)
+        numbers = store.numbers(program, [record.id for record in shown])
+        lacking = [record for record in shown if record.id not in numbers]
+        if not lacking:
+            return numbers
+        if not self._store.read_only:
+            return numbers | store.give_numbers(program, lacking)
+        for one in lacking:
+            if one.number and not store.by_number(one.agent, one.number, program=program, kind=one.kind):
+                numbers[one.id] = one.number
+                self._shown[program, one.kind, one.agent, one.number] = one.id
+        return numbers
 
     def agents(self) -> tuple[str, ...]:
         """Every agent that has an entry, live or retired."""

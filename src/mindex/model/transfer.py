@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
+from mindex.model.program_numbers import Renumbered
 from mindex.model.records import Collection
 from mindex.values import dataclass
 
@@ -51,7 +52,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """How many rows were read; each is added, a duplicate, or skipped. `renumbered` pairs old and new numbers.
+    """How many rows were read; each is added, a duplicate, or skipped.
 
     `tables` accounts for all rows of the source, `merged` names the rows that are no records of their own.
     """
@@ -60,7 +61,7 @@ class ImportReport:
     added: int
     duplicates: int
     skipped: tuple[SkippedRow, ...] = ()
-    renumbered: tuple[tuple[int, int], ...] = ()
+    renumbered: tuple[Renumbered, ...] = ()
     dry_run: bool = False
     notes: tuple[str, ...] = ()
     merged: tuple[MergedRow, ...] = ()

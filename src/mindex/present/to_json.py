@@ -118,10 +118,7 @@ RULES: Mapping[str, Rule] = {
     # ── export and import ──
     "Collection": Rule(shown=("name", "root")),
     "ExportReport": Rule(always=("files",)),
-    "ImportReport": Rule(
-        always=("skipped",),
-        views={"renumbered": lambda report: [{"old": old, "new": new} for old, new in report.renumbered] or None},
-    ),
+    "ImportReport": Rule(always=("skipped",)),
     "SkippedRow": Rule(shown=("where", "reason")),
     # ── evaluation ──
     "Assessment": Rule(

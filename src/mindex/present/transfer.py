@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
+from mindex.model.program_numbers import Renumbered
 from mindex.model.transfer import CopyReport, ExportReport, ImportReport, MergedRow, TableReport
 from mindex.present.fence import one_line
 from mindex.present.record_view import field_text, shortened_words
@@ -28,9 +29,17 @@ def import_text(report: ImportReport) -> str:
     lines = [f"{report.read} read, {report.added} {added}, {report.duplicates} there already"]
     lines += first_lines([f"skipped {one.where}: {one.reason}" for one in report.skipped])
     lines += first_lines([_merged_line(one) for one in report.merged])
-    if report.renumbered:
-        lines.append(f"new numbers: {', '.join(first_lines([f'{o} → {n}' for o, n in report.renumbered]))}")
+    lines += _new_numbers(report.renumbered)
     return "\n".join([*lines, *note_lines(report.notes), *_table(report.tables)])
+
+
+def _new_numbers(renumbered: Sequence[Renumbered]) -> list[str]:
+    """Every new number, in a line for each program and kind: nothing else says what an old one became."""
+    groups: dict[str, list[str]] = {}
+    for one in renumbered:
+        place = f"new numbers in {one.program}" if one.program else "new numbers"
+        groups.setdefault(f"{place}, {one.kind}", []).append(f"{one.old} → {one.new}")
+    return [f"{group}: {', '.join(pairs)}" for group, pairs in groups.items()]
 
 
 def _merged_line(one: MergedRow) -> str:

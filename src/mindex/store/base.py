@@ -6,8 +6,8 @@ An engine returns ranked candidates and full records; it never fuses, boosts or 
   `capabilities`; reaching another one raises `unsupported(...)`. A memory needs files and retrieval; without entries
   it holds indexed files only.
 - Call the functions of `store.rules` for all that is not a statement: they decide what is a duplicate, which number
-  comes next, what becomes of an imported row, which chunks an update changes, which space may take vectors. The small
-  statements that they need are protocols in the same modules.
+  comes next, by which numbers other programs know an entry, what becomes of an imported row, which chunks an update
+  changes, which space may take vectors. The small statements that they need are protocols in the same modules.
 - Register it with `store.open.register_engine`, and run `tests/contract` on it.
 
 The laws that hold for every engine, with `tests/contract` as their proof:
@@ -174,8 +174,17 @@ class EntryStore(Protocol):
         extracted from purged turns. Numbers of purged entries are not given again.
         """
 
-    def by_number(self, agent: str, number: int) -> str | None:
-        """The id of an agent's entry with this number, live or retired: some clients know integers only."""
+    def by_number(self, agent: str, number: int, *, program: str = "", kind: str = "") -> str | None:
+        """The id of an agent's entry with this native number, or of its entry of a kind with this number in a program.
+
+        It may be live or retired. Some clients know integers only; see `rules.program_numbers`.
+        """
+
+    def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
+        """The number of each of these entries that has one in a program."""
+
+    def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
+        """The same for these entries; one without a number gets its own. Kinds without numbers there are left out."""
 
     def agents(self) -> tuple[str, ...]:
         """Every agent that has an entry, live or retired, ordered by name."""
@@ -248,8 +257,8 @@ class EntryStore(Protocol):
 
         A row that exists is a duplicate, one whose id or unique field belongs to another record a conflict. What is
         stored stays as it is, but that a record with the text of a row is found by the row's `foreign_ids`, too.
-        Numbers that are free are kept. With a preview nothing is stored: the outcomes say what would be, and the
-        preview remembers the rows, so that later ones are judged as if they had been stored.
+        Numbers that are free are kept, natively and in other programs. With a preview nothing is stored: the outcomes
+        say what would be, and the preview remembers the rows, so that later ones are judged as if they had been stored.
         """
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:

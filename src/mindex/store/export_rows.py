@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mindex.model import Change, Record
+from mindex.model.program_numbers import Renumbered, Slot
 from mindex.store.results import Access
 
 
@@ -64,6 +65,7 @@ class ExportRow:
     accesses: Accesses | None = None
     table: str = field(default="", compare=False)
     parts: Mapping[str, int] = field(default_factory=dict, compare=False)
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # in other programs, by program
 
     def states(self) -> list[Record]:
         """Return the record as it is and as its changes found and left it, each state once, the newest first."""
@@ -101,8 +103,16 @@ class ExportSnapshot:
     rows: Iterator[ExportRow]
 
 
+def by_program(numbers: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
+    """(program, number) of one record, as a row has them."""
+    found: dict[str, tuple[int, ...]] = {}
+    for program, number in numbers:
+        found[program] = (*found.get(program, ()), number)
+    return found
+
+
 # The version of what rows hold, written at the head of an export. Not that of the database they come from.
-EXPORT_SCHEMA = 3
+EXPORT_SCHEMA = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +122,21 @@ class RestoreOutcome:
     outcome: Literal["added", "duplicate", "conflict"]
     id: str
     number: int | None = None
+    renumbered: tuple[Renumbered, ...] = ()  # in other programs
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreOptions:
-    """How rows are restored: the author and reason of the import, the least new numbers, the unique field of a kind."""
+    """How rows are restored: the author and reason of the import, the least new numbers, the unique field of a kind.
+
+    With `program`, the numbers of records are those of that program: they stay there, whatever the native ones become.
+    """
 
     by: str
     reason: str = ""
     above: Mapping[str, int] = field(default_factory=dict)  # agent → number
     unique: Mapping[str, str] = field(default_factory=dict)  # kind → field
+    program: str = ""  # one of `NUMBERED_KINDS`
 
 
 @dataclass(slots=True)
@@ -133,6 +148,8 @@ class ImportPreview:
     unique: dict[tuple[str, str, str], str] = field(default_factory=dict)  # (agent, kind, value) → id
     numbers: set[tuple[str, int]] = field(default_factory=set)  # (agent, number)
     last_number: int = 0
+    program_numbers: dict[Slot, str] = field(default_factory=dict)  # → record
+    numbers_given: dict[tuple[str, str], int] = field(default_factory=dict)  # (program, record) → number
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class StoreDigests:
             self.tables["chunks"].add(chunk)
 
     def add_entry(self, row: ExportRow) -> None:
-        self.tables[row.record.kind].add((row.record, row.extraction))
+        self.tables[row.record.kind].add((row.record, row.extraction, row.numbers))
         for change in row.history:
             self.tables["changes"].add(change)
         for link in row.links:

@@ -16,6 +16,7 @@ from mindex.config import SecretsMode
 from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress, Record, Report
+from mindex.model.program_numbers import NUMBERED_KINDS, Renumbered
 from mindex.model.transfer import ImportReport, MergedRow, TableReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
@@ -81,7 +82,9 @@ def _restore_options(importer: Importer, agents: AgentMapping, numbers: Mapping[
         name = agents.target(agent)
         above[name] = max(last if last <= 2**53 else 0, above.get(name, 0))
     unique = {str(kind): name for kind, name in UNIQUE.items()}
-    return RestoreOptions(by=by, reason=f"imported from {importer.name}", above=above, unique=unique)
+    program = importer.name if importer.name in NUMBERED_KINDS else ""
+    reason = f"imported from {importer.name}"
+    return RestoreOptions(by=by, reason=reason, above=above, unique=unique, program=program)
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
@@ -142,7 +145,7 @@ class _ImportRun:
     order: tuple[str, ...]  # of the tables in the report
     open_links: list[tuple[str, Link]] = field(default_factory=list)  # whose target is not stored yet
     skipped: list[SkippedRow] = field(default_factory=list)
-    renumbered: list[tuple[int, int]] = field(default_factory=list)
+    renumbered: list[Renumbered] = field(default_factory=list)
     redacted_kinds: dict[str, None] = field(default_factory=dict)
     redacted_rows: int = 0
     duplicates: int = 0
@@ -267,7 +270,7 @@ class _ImportRun:
         return assigned
 
     def _count(self, row: ExportRow, outcome: RestoreOutcome) -> None:
-        old = row.record.number
+        self.renumbered += outcome.renumbered
         if outcome.outcome == "duplicate":
             self.duplicates += 1
             self._account(row, "merged")
@@ -279,8 +282,9 @@ class _ImportRun:
         else:
             self.added += 1
             self._account(row, "stored")
+            old = None if self.restore_options.program else row.record.number  # else it is a number of that program
             if old is not None and outcome.number is not None and old != outcome.number:
-                self.renumbered.append((old, outcome.number))
+                self.renumbered.append(Renumbered(row.record.kind, old, outcome.number))
 
     def _link(self, links: list[tuple[str, Link]]) -> None:
         """Store the links whose two records are there, and keep the others until `finish`."""

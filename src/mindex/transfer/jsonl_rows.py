@@ -76,6 +76,8 @@ def encode_row(row: ExportRow) -> Json:
         encoded["extracted"] = _encode_object(_EXTRACTION, row.extraction)
     if row.accesses is not None:
         encoded["accesses"] = _encode_object(_ACCESSES, row.accesses)
+    if row.numbers:
+        encoded["numbers"] = {program: list(numbers) for program, numbers in row.numbers.items()}
     return encoded
 
 
@@ -146,7 +148,16 @@ def decode_row(line: Mapping[str, Any], where: str = "") -> ExportRow:
     links = tuple(Link(*_decode_object(_LINK, one)) for one in objects(line, "links", "links"))
     vectors = tuple(ExportedVectors(*_decode_object(_VECTORS, one)) for one in objects(line, "vectors", "vectors"))
     record = Record(id=id_, **values)
-    return ExportRow(record, (), links, vectors, _extraction(line), where, _accesses(line))
+    return ExportRow(record, (), links, vectors, _extraction(line), where, _accesses(line), numbers=_numbers(line))
+
+
+def _numbers(line: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for program, numbers in (_object(line, "numbers") or {}).items():
+        if not isinstance(numbers, list):
+            raise InvalidRow("'numbers' are not lists")
+        found[program] = tuple(_decode("whole number", number, "one of 'numbers'") for number in numbers)
+    return found
 
 
 def _extraction(line: Mapping[str, Any]) -> Extraction | None:

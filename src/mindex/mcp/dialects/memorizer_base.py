@@ -1,8 +1,9 @@
 """What all tools of the Memorizer dialect share: the agent, records by number, and records as rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Annotated, cast
+from types import MappingProxyType
+from typing import Annotated, TypeAlias, cast
 
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -16,11 +17,12 @@ from mindex.present.to_json import Json
 from mindex.redaction.redactor import Redactor
 
 AgentId = Annotated[str, Field(description="Default main")]
-# Memorizer-MCP has no such argument: its ids are unique. So are ours, except for imported ones and those of databases
-# that counted for each agent.
+# Memorizer-MCP has no such argument: its ids are unique. So are ours, except for imported ones.
 OwnerId = Annotated[str, Field(description="Whose it is; only needed when several agents have that id")]
 Number = Annotated[int, Field(ge=1)]
+Numbers: TypeAlias = Mapping[str, int]  # of records in Memorizer, by id
 
+PROGRAM = "memorizer"
 MAX_LISTED = 500
 _PAGE = 500
 _KIND_NAMES: dict[Kind, str] = {"memory": "fact"}
@@ -66,22 +68,22 @@ class MemorizerTools(Toolset):
         return (*notes, f"only the first {MAX_LISTED} are looked at") if found >= MAX_LISTED else notes
 
     def _by_number(self, kind: Kind, number: int, agent_id: str = "") -> Record:
-        """Return the one live record of a kind with this number.
+        """Return the one live record of a kind with this number in Memorizer.
 
         Raises NotFoundError if there is none, and UsageError, which names all of them, if several agents have one and
         `agent_id` is empty.
         """
         entries = self._memory.entries
         agents = [agent_id] if agent_id else entries.agents()
-        found = [record for agent in agents if (record := entries.by_number(agent, number)) is not None]
-        found = [record for record in found if record.kind == kind and record.retired_at is None]
+        named = (entries.by_number(agent, number, PROGRAM, kind) for agent in agents)
+        found = [record for record in named if record is not None and record.retired_at is None]
         name = _KIND_NAMES.get(kind, kind)
         if not found:
             raise NotFoundError(f"{name.capitalize()} not found: {number}")
         if len(found) > 1:
-            named = " and ".join(f"{record.agent}'s '{summary_of(record)}'" for record in found)
+            several = " and ".join(f"{record.agent}'s '{summary_of(record)}'" for record in found)
             owners = " or ".join(record.agent for record in found)
-            raise UsageError(f"{name} {number} is {named}", f"give agent_id: {owners}")
+            raise UsageError(f"{name} {number} is {several}", f"give agent_id: {owners}")
         return found[0]
 
     def _live_records(self, kind: Kind, agent_id: str) -> Iterator[Record]:
@@ -93,30 +95,28 @@ class MemorizerTools(Toolset):
                 return
             yield from page.records
 
+    def _numbers(self, records: Iterable[Record]) -> Numbers:
+        """Return the numbers of records that are shown, by id; kinds with other ids are left out."""
+        return self._memory.entries.numbers(PROGRAM, records)
+
+    def _rows(self, records: Sequence[Record]) -> list[JsonObject]:
+        """Return records as Memorizer-MCP shows them."""
+        contacts = {id_ for record in records if record.kind == "project" for id_ in _contact_ids(record)}
+        known = (self._memory.entries.get(id_) for id_ in sorted(contacts))
+        numbers = self._numbers([*records, *(contact for contact in known if contact is not None)])
+        return [_ROWS[record.kind](record, numbers) for record in records]
+
     def _row(self, record: Record) -> JsonObject:
-        """Return a record as Memorizer-MCP shows it."""
-        return self._project_row(record) if record.kind == "project" else _ROWS[record.kind](record)
-
-    def _project_row(self, record: Record) -> JsonObject:
-        """Return a project that names contacts by their numbers; those that were purged have none and are left out."""
-
-        def number_of(id_: Json) -> int | None:
-            contact = self._memory.entries.get(str(id_))
-            return contact.number if contact else None
-
-        row = thing_row(record)
-        row["primary_contact_id"] = number_of(row["primary_contact_id"])
-        if isinstance(participants := row["participants"], list):
-            row["participants"] = [number for one in participants if (number := number_of(one)) is not None]
+        (row,) = self._rows([record])
         return row
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fact_row(record: Record) -> JsonObject:
+def fact_row(record: Record, numbers: Numbers) -> JsonObject:
     return {
-        "id": record.number,
+        "id": numbers.get(record.id),
         "fact": record.text,
         "category": category_of(record.type),
         "confidence": record.confidence,
@@ -125,7 +125,7 @@ def fact_row(record: Record) -> JsonObject:
     }
 
 
-def conversation_row(record: Record) -> JsonObject:
+def conversation_row(record: Record, _: Numbers = MappingProxyType({})) -> JsonObject:
     return {
         "id": record.id,
         **{name: _field(record, name) for name in ("session_id", "user_message", "agent_response")},
@@ -139,26 +139,52 @@ def short_row(row: JsonObject) -> JsonObject:
     return {name: value for name, value in row.items() if name not in ("source", "session_id", "tags")}
 
 
-def thing_row(record: Record) -> JsonObject:
+def thing_row(record: Record, numbers: Numbers) -> JsonObject:
     """Return a contact; what the rows of all things have in common."""
     own = [name for name in _OWN_FIELDS if name in record.fields]
     return {
-        "id": record.number,
+        "id": numbers.get(record.id),
         **{name: _field(record, name) for name in (*_COLUMNS[record.kind], *own)},
         "created_at": utc_text(record.created_at),
         "updated_at": utc_text(record.updated_at),
     }
 
 
-def skill_row(record: Record) -> JsonObject:
-    row = thing_row(record)
+def project_row(record: Record, numbers: Numbers) -> JsonObject:
+    """Return a project that names contacts by their numbers; those that were purged have none and are left out."""
+    row = thing_row(record, numbers)
+    row["primary_contact_id"] = numbers.get(str(row["primary_contact_id"]))
+    if isinstance(participants := row["participants"], list):
+        row["participants"] = [numbers[str(one)] for one in participants if str(one) in numbers]
+    return row
+
+
+def _contact_ids(project: Record) -> list[str]:
+    participants = project.fields.get("participants")
+    others = participants if isinstance(participants, list) else []
+    return [str(one) for one in (project.fields.get("primary_contact_id"), *others) if one]
+
+
+def skill_row(record: Record, numbers: Numbers) -> JsonObject:
+    row = thing_row(record, numbers)
     first = {"id": row["id"], "agent_id": record.agent, "name": row["name"], "description": row["description"]}
-    trigger = str(row["trigger_type"])
-    return {**first, "enabled": row["enabled"], **row, "trigger_type": _TRIGGERS.get(trigger, trigger)}
+    return {**first, "enabled": row["enabled"], **row, "trigger_type": trigger_of(record)}
+
+
+def trigger_of(skill: Record) -> str:
+    """Return the trigger of a skill as Memorizer-MCP names it."""
+    trigger = str(_field(skill, "trigger_type"))
+    return _TRIGGERS.get(trigger, trigger)
 
 
 def _field(record: Record, name: str) -> Json:
     return cast("Json", record.fields.get(name))
 
 
-_ROWS = {"memory": fact_row, "turn": conversation_row, "contact": thing_row, "skill": skill_row}
+_ROWS: Mapping[str, Callable[[Record, Numbers], JsonObject]] = {
+    "memory": fact_row,
+    "turn": conversation_row,
+    "contact": thing_row,
+    "project": project_row,
+    "skill": skill_row,
+}

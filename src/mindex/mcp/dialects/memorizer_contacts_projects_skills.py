@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, trigger_of
 from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record
@@ -63,7 +63,7 @@ class ThingTools(MemorizerTools):
             record
             for record in found
             if (enabled is None or bool(record.fields.get("enabled", True)) == enabled)
-            and (trigger_type is None or self._row(record)["trigger_type"] == trigger_type)
+            and (trigger_type is None or trigger_of(record) == trigger_type)
         ]
         return self._success(*self._limit_notes(0, len(found)), **self._table("skill", matching))
 
@@ -205,8 +205,8 @@ class ThingTools(MemorizerTools):
         agent_id = arguments["agent_id"]
         fields = _given_fields(kind, arguments) | self._contact_ids(arguments, self._agent(agent_id))
         added = self._memory.things(kind).add(agent=agent_id or None, **fields)
-        record = self._memory.entries.find(added.id)  # with its number
-        data: JsonObject = {f"{kind}_id": record.number, time_name: to_iso(record.created_at)}
+        record = self._memory.entries.find(added.id)
+        data: JsonObject = {f"{kind}_id": self._numbers([record]).get(record.id), time_name: to_iso(record.created_at)}
         return self._success(*self._memory.things(kind).notes(record), **data)
 
     def _list(self, kind: ThingKind, limit: int, agent: str, filters: Mapping[str, Any]) -> CallToolResult:
@@ -220,7 +220,7 @@ class ThingTools(MemorizerTools):
         return self._success(*change.notes, updated_fields=[*changes])
 
     def _table(self, kind: ThingKind, records: Sequence[Record], limit: int | None = None) -> JsonObject:
-        return {f"{kind}s": [self._row(record) for record in records[:limit]], "total_count": len(records)}
+        return {f"{kind}s": [*self._rows(records[:limit])], "total_count": len(records)}
 
     def _contact_ids(self, arguments: Mapping[str, Any], agent: str) -> dict[str, Any]:
         """Return the fields of a project that name contacts, with their ids for the numbers that the tools take."""

@@ -15,7 +15,7 @@ from pydantic import Field
 from mindex.atomic_write import replaced_file
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
-from mindex.mcp.dialects.memorizer_base import AgentId, MemorizerTools, conversation_row, fact_row, short_row
+from mindex.mcp.dialects.memorizer_base import PROGRAM, AgentId, MemorizerTools, conversation_row, short_row
 from mindex.mcp.dialects.memorizer_facts_conversations_profile import with_default
 from mindex.mcp.dialects.memorizer_format import CATEGORIES, category_of, utc_text
 from mindex.mcp.tools import REFRESHES, JsonObject, tool
@@ -42,7 +42,10 @@ class ExportImportTools(MemorizerTools):
         profile = with_default(self._memory.profile.get(agent=self._agent(agent_id)))
         facts = list(self._live_records("memory", agent_id))
         turns = list(islice(self._live_records("turn", agent_id), _MAX_TURNS)) if include_conversations else None
-        files = dict((_as_json if format == "json" else _as_markdown)(profile, facts, turns))
+        if format == "json":
+            files = dict(_as_json(profile, [short_row(row) for row in self._rows(facts)], turns))
+        else:
+            files = dict(_as_markdown(profile, facts, turns))
         folder = export_folder(self._memory)
         for name, text in files.items():
             _write(folder, name, text)
@@ -99,19 +102,21 @@ class ExportImportTools(MemorizerTools):
                 agent=agent,
             )
             if added.created:
-                yield f"fact {self._memory.entries.find(added.id).number}"
+                yield f"fact {self._numbers([self._memory.entries.find(added.id)]).get(added.id)}"
             return
         changes = {"text": text} if text.strip() != existing.text else {}
         if category != category_of(existing.type):
             changes["type"] = category
         if changes:
             self._memory.update(existing.id, reason="import_memory", **changes)
-            yield f"fact {existing.number}"
+            yield f"fact {item['id']}"
 
     def _existing(self, item: Mapping[str, Any], agent: str) -> Record | None:
         number = item.get("id")
-        record = self._memory.entries.by_number(agent, number) if isinstance(number, int) else None
-        if record is None or record.kind != "memory" or record.retired_at is not None:
+        if not isinstance(number, int):
+            return None
+        record = self._memory.entries.by_number(agent, number, PROGRAM, "memory")
+        if record is None or record.retired_at is not None:
             return None
         return record if item.get("created_at") == utc_text(record.created_at) else None
 
@@ -176,9 +181,11 @@ def _write(folder: Path, name: str, text: str) -> None:
         raise StoreError(f"{target} cannot be written ({error})", f"set {_FOLDER_SETTING} to another folder") from error
 
 
-def _as_json(profile: JsonObject, facts: Sequence[Record], turns: Sequence[Record] | None) -> Iterator[tuple[str, str]]:
+def _as_json(
+    profile: JsonObject, facts: Sequence[JsonObject], turns: Sequence[Record] | None
+) -> Iterator[tuple[str, str]]:
     yield "profile.json", _json(profile)
-    yield "facts/all-facts.json", _json([short_row(fact_row(record)) for record in facts])
+    yield "facts/all-facts.json", _json([*facts])
     if turns is not None:
         yield "conversations/recent.json", _json([short_row(conversation_row(record)) for record in turns])
 

@@ -45,11 +45,13 @@ class FactConversationProfileTools(MemorizerTools):
         self._refuse_secret(fact)
         added = self._memory.add(fact, type=category, source=source, agent=agent_id or None)
         record = self._memory.entries.find(added.id)
-        data: JsonObject = {"fact_id": record.number, "stored_at": to_iso(record.updated_at)}
+        similar = self._memory.entries.get_many([other.id for other in added.similar])
+        numbers = self._numbers([record, *similar])
+        data: JsonObject = {"fact_id": numbers.get(record.id), "stored_at": to_iso(record.updated_at)}
         if message := _message(added, category_of(record.type)):
             data["message"] = message
-        if similar := self._memory.entries.get_many([other.id for other in added.similar]):
-            data["similar_existing"] = [{"id": other.number, "fact": other.text} for other in similar]
+        if similar:
+            data["similar_existing"] = [{"id": numbers.get(other.id), "fact": other.text} for other in similar]
         return self._success(*added.notes, **data)
 
     @tool("Facts, newest first.", READS)
@@ -62,7 +64,7 @@ class FactConversationProfileTools(MemorizerTools):
         types = FAMILIES[category] if category else ()
         filters = self._memory.filters(kinds=["memory"], types=types, agent=self._agent(agent_id))
         page = self._memory.entries.page(filters, limit=min(limit, MAX_LISTED))
-        facts: list[Json] = [self._row(record) for record in page.records]
+        facts: list[Json] = [*self._rows(page.records)]
         return self._success(*self._limit_notes(limit), facts=facts, total_count=page.total)
 
     @tool("Correct a fact.", REVISES)
@@ -102,8 +104,8 @@ class FactConversationProfileTools(MemorizerTools):
         turns = self._search("turn", query, limit, agent_id).hits if include_conversations else ()
         return self._success(
             *facts.notes,
-            facts=[short_row(self._row(hit.record)) for hit in facts.hits],
-            conversations=[short_row(self._row(hit.record)) for hit in turns],
+            facts=[short_row(row) for row in self._rows([hit.record for hit in facts.hits])],
+            conversations=[short_row(row) for row in self._rows([hit.record for hit in turns])],
             search_mode=_SEARCH_MODES[facts.tier],  # not in Memorizer-MCP: which of the three tiers answered
         )
 
@@ -140,7 +142,7 @@ class FactConversationProfileTools(MemorizerTools):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         found = self._search("turn", query, limit, agent_id, date_from, date_to)
-        conversations: list[Json] = [self._row(hit.record) for hit in found.hits]
+        conversations: list[Json] = [*self._rows([hit.record for hit in found.hits])]
         mode = _SEARCH_MODES[found.tier]
         return self._success(*found.notes, conversations=conversations, total_count=found.total, search_mode=mode)
 

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId
+from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, Numbers, OwnerId
 from mindex.mcp.dialects.memorizer_format import utc_text
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, tool
 from mindex.model import ProjectSource
@@ -58,7 +58,9 @@ class ProjectSourceTools(MemorizerTools):
     ) -> CallToolResult:
         project = None if project_id is None else self._by_number("project", project_id, agent_id).id
         found = self._memory.projects.sources(project, source_type=source_type or "", agent=self._agent(agent_id))
-        rows: list[Json] = [self._source_row(one) for one in found[: min(limit, MAX_LISTED)]]
+        shown = found[: min(limit, MAX_LISTED)]
+        numbers = self._numbers(self._memory.entries.get_many(list(dict.fromkeys(one.project for one in shown))))
+        rows: list[Json] = [_source_row(one, numbers) for one in shown]
         return self._success(*self._limit_notes(limit), sources=rows, total_count=len(found))
 
     @tool("Report what a check of a source found.", REFRESHES)
@@ -77,15 +79,15 @@ class ProjectSourceTools(MemorizerTools):
         updated: list[Json] = ["last_status", "last_checked_at", *(["message"] if message else [])]
         return self._success(updated_fields=updated)
 
-    def _source_row(self, source: ProjectSource) -> JsonObject:
-        project = self._memory.entries.find(source.project)
-        return {
-            "project_id": project.number,
-            "project_name": source.project_name,
-            "source_type": source.type,
-            "location": source.location,
-            "last_status": source.status,
-            "message": source.message or None,
-            "last_checked_at": utc_text(source.checked_at) if source.checked_at is not None else None,
-            "created_at": utc_text(source.linked_at),
-        }
+
+def _source_row(source: ProjectSource, numbers: Numbers) -> JsonObject:
+    return {
+        "project_id": numbers.get(source.project),
+        "project_name": source.project_name,
+        "source_type": source.type,
+        "location": source.location,
+        "last_status": source.status,
+        "message": source.message or None,
+        "last_checked_at": utc_text(source.checked_at) if source.checked_at is not None else None,
+        "created_at": utc_text(source.linked_at),
+    }

@@ -45,7 +45,7 @@ class MaintenanceTools(MemorizerTools):
         until = date_to or datetime.now(UTC).date().isoformat()
         sources = categories or [*get_args(Source)]
         words, agent = set(analyze(query).words), self._agent(agent_id)
-        events: list[Json] = []
+        found: list[Change] = []
         total = 0
         for change in self._memory.entries.changes(start_of(date_from), end_of(until)):
             record = change.after
@@ -56,8 +56,11 @@ class MaintenanceTools(MemorizerTools):
             if words and words.isdisjoint((*analyze(record.text).words, *analyze(record.title).words)):
                 continue
             total += 1
-            if len(events) < min(limit, MAX_LISTED):
-                events.append(self._event(change))
+            if len(found) < min(limit, MAX_LISTED):
+                found.append(change)
+        # All rows at once: each would look up its number alone.
+        rows = iter(self._rows([change.after for change in found if change.after.kind != "profile"]))
+        events: list[Json] = [_event(one, {} if one.after.kind == "profile" else next(rows)) for one in found]
         return self._success(
             *self._limit_notes(limit),
             events=events,
@@ -65,21 +68,6 @@ class MaintenanceTools(MemorizerTools):
             date_range={"from": date_from, "to": until},
             sources_queried=[*sources],
         )
-
-    def _event(self, change: Change) -> JsonObject:
-        """Return an event. Its details are the row after the change, with the id under its name in the other tools."""
-        record, source = change.after, _SOURCE_OF[change.after.kind]
-        details: JsonObject = {"history_id": change.change, "change_reason": change.reason or None}
-        if record.kind != "profile":
-            row = self._row(record)
-            details = {f"{source.removesuffix('s')}_id": row.pop("id"), **row}
-        return {
-            "timestamp": utc_text(change.at),
-            "source": source,
-            "event_type": _event_type(change),
-            "summary": record.summary or record.title,
-            "details": details,
-        }
 
     # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -168,6 +156,21 @@ class MaintenanceTools(MemorizerTools):
             updates=sum(one.updated for merged in done.values() for one in merged),
             summaries={name: " ".join(one.result for one in merged) for name, merged in done.items() if merged},
         )
+
+
+def _event(change: Change, row: JsonObject) -> JsonObject:
+    """Return an event. Its details are the row after the change, with the id under its name in the other tools."""
+    record, source = change.after, _SOURCE_OF[change.after.kind]
+    details: JsonObject = {"history_id": change.change, "change_reason": change.reason or None}
+    if row:
+        details = {f"{source.removesuffix('s')}_id": row.pop("id"), **row}
+    return {
+        "timestamp": utc_text(change.at),
+        "source": source,
+        "event_type": _event_type(change),
+        "summary": record.summary or record.title,
+        "details": details,
+    }
 
 
 def _event_type(change: Change) -> str:

@@ -158,6 +158,8 @@ class MemoryMcpTools(Toolset):
 
     def _live(self, id_: str) -> Record:
         try:
+            if id_.strip().startswith("#"):  # a native number: its ids are texts
+                raise NotFoundError(id_)
             record = self._memory.entries.find(id_.strip())
         except NotFoundError:
             raise NotFoundError(f"there is no memory '{id_}'", "`memory_recall` finds ids") from None

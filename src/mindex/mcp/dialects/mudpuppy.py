@@ -1,7 +1,8 @@
 """The tools of mudpuppy: its names, arguments and JSON, over our memories with its 0.7/0.3 fusion.
 
-Its ids are integers: the record's number, unique per agent. Each of its six types is a family of ours: a memory of
-another type is found and shown as its family, because no client knows other types; the record keeps its own type.
+Its ids are integers: the numbers that records have in this program, and in no other. Each of its six types is a family
+of ours: a memory of another type is found and shown as its family, because no client knows other types; the record
+keeps its own type.
 
 Indexed files are found beside memories, as it finds them: source `file-index`, the file's path as tag. It stores a file
 whole, as one entry; here each hit is a passage, and its id is a text, because passages have no numbers.
@@ -25,6 +26,7 @@ from mindex.present.to_json import Json
 from mindex.search.pipeline import MAX_LIMIT
 from mindex.search.service import SearchOptions
 
+PROGRAM = "mudpuppy"
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 
 FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
@@ -82,8 +84,9 @@ class MudpuppyTools(Toolset):
             tags=tags or (),
             expires=expiresAt,
         )
-        number = self._memory.entries.find(added.id).number
-        result: JsonObject = {"id": number, "created": added.created, "duplicate": added.duplicate}
+        entries = self._memory.entries
+        numbers = entries.numbers(PROGRAM, [entries.find(added.id)])
+        result: JsonObject = {"id": numbers[added.id], "created": added.created, "duplicate": added.duplicate}
         if added.redacted:  # not in mudpuppy: the caller must know that a secret was not stored
             result["redacted"] = list(added.redacted)
         return json_result(result)
@@ -123,7 +126,8 @@ class MudpuppyTools(Toolset):
         found = [one for one in found if one.hits] or found
         distinct = {hit.record.id: hit for one in found for hit in one.hits}
         hits = sorted(distinct.values(), key=lambda hit: -hit.score)[: min(limit, MAX_LIMIT)]
-        result: JsonObject = {"results": [_hit_row(hit) for hit in hits], "total": len(hits)}
+        numbers = self._memory.entries.numbers(PROGRAM, [hit.record for hit in hits if hit.record.kind != "chunk"])
+        result: JsonObject = {"results": [_hit_row(hit, numbers) for hit in hits], "total": len(hits)}
         notes = list(dict.fromkeys((*notes, *(note for one in found for note in one.notes), *self.host.notes())))
         if notes:  # not in mudpuppy: why there are no vectors, or fewer results than the limit
             result["notes"] = [*notes]
@@ -166,7 +170,7 @@ class MudpuppyTools(Toolset):
         signals = self._memory.entries.usage([record.id]).get(record.id)
         self._memory.get(record.id)
         entry: JsonObject = {
-            "id": _shown_id(record),
+            "id": record.id if record.kind == "chunk" else int(id),
             "content": record.text,
             "contentHash": hashlib.sha256(record.text.encode("utf-8", "surrogatepass")).hexdigest(),
             **_properties(record),
@@ -208,11 +212,12 @@ class MudpuppyTools(Toolset):
         return json_result(result)
 
     def _record(self, id_: int | str) -> Record | None:
-        """Return the memory with this agent's number, or None if there is none or it is forgotten."""
+        """Return this agent's memory with a number of this program; None if there is none or it is forgotten."""
         if isinstance(id_, str) and not id_.isdecimal():
             return None
-        record = self._memory.entries.by_number(self._memory.settings.text("agent"), int(id_))
-        if record is None or record.kind != "memory" or (record.retired_at is not None and not record.superseded_by):
+        agent = self._memory.settings.text("agent")
+        record = self._memory.entries.by_number(agent, int(id_), PROGRAM, "memory")
+        if record is None or (record.retired_at is not None and not record.superseded_by):
             return None
         return record
 
@@ -222,21 +227,17 @@ class MudpuppyTools(Toolset):
         return record if record is not None and record.kind == "chunk" else None
 
 
-def _hit_row(hit: Hit) -> JsonObject:
+def _hit_row(hit: Hit, numbers: Mapping[str, int]) -> JsonObject:
     by_vector = hit.trace.vector_rank is not None
     by_keyword = hit.trace.keyword_rank is not None or not by_vector  # without a rank: a substring match
     return {
-        "id": _shown_id(hit.record),
+        "id": hit.record.id if hit.record.kind == "chunk" else numbers.get(hit.record.id),
         "content": hit.record.text,
         **_properties(hit.record),
         "score": round(hit.score, 3),
         "matchedBy": [*["vector"] * by_vector, *["keyword"] * by_keyword],
         "createdAt": hit.record.created_at,
     }
-
-
-def _shown_id(record: Record) -> int | str | None:
-    return record.id if record.kind == "chunk" else record.number
 
 
 def _properties(record: Record) -> JsonObject:

@@ -7,7 +7,16 @@ from mindex.store.postgres.connection import Database, Transaction
 # Table → the column that says on which machine a row is. The first decides, the others go with it.
 DISTRIBUTED = {"records": "owner", "words": "owner", "terms": "owner", "vectors": "owner", "documents": "collection"}
 # Whole on every machine: what is small, or joined with records of any machine.
-_REFERENCE = ("collections", "spaces", "history", "links", "accesses", "extractions", "synced_changes")
+_REFERENCE = (
+    "collections",
+    "spaces",
+    "history",
+    "links",
+    "accesses",
+    "extractions",
+    "synced_changes",
+    "program_numbers",
+)
 # Citus can keep a value unique on one machine only, so these become indexes without that. Ids are random or hashes of
 # the collection and the path, and numbers are given one after the other: they do not meet.
 _UNIQUE = """

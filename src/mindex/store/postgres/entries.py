@@ -11,11 +11,12 @@ from mindex.clock import now_ms
 from mindex.model import Change, Record
 from mindex.store import record_json
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
-from mindex.store.postgres import record_rows
+from mindex.store.postgres import program_numbers, record_rows
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.entry_statements import PostgresEntryStatements
 from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.link_targets import targets_by_source
 
 if TYPE_CHECKING:
@@ -212,11 +213,27 @@ class PostgresEntries:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def by_number(self, agent: str, number: int) -> str | None:
+    def by_number(self, agent: str, number: int, *, program: str = "", kind: str = "") -> str | None:
         if not 0 < number < 2**63:  # PostgreSQL holds no larger one
             return None
+        if program:
+            with self._database.read() as transaction:
+                return program_numbers.record_at(transaction, program, kind, agent, number)
         ids = self._ids("SELECT id FROM records WHERE agent = %s AND number = %s", agent, number)
         return ids[0] if ids else None
+
+    def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
+        with self._database.read() as transaction:
+            return numbering.read(self._statements(transaction), program, ids)
+
+    def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
+        def give(transaction: Transaction) -> dict[str, int]:
+            statements = self._statements(transaction)
+            numbers = numbering.give(statements, program, records)
+            statements.flush()
+            return numbers
+
+        return self._write(give)
 
     def agents(self) -> tuple[str, ...]:
         return self._ids(_AGENTS_OF_SHARDS if self._database.has_citus else _AGENTS)

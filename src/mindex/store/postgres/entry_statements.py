@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from mindex.clock import now_ms
 from mindex.ids import content_hash
 from mindex.model import Change, Record
+from mindex.model.program_numbers import Slot
 from mindex.store import record_json
-from mindex.store.postgres import record_rows, spaces, vectors
+from mindex.store.postgres import program_numbers, record_rows, spaces, vectors
 from mindex.store.postgres.connection import Transaction
 
 if TYPE_CHECKING:  # only an import needs them
@@ -120,6 +121,17 @@ class PostgresEntryStatements:
 
     def append_change(self, change: Change) -> int:
         return int(self._transaction.value(_APPEND, *_change_values(change)))
+
+    # ── numbers in other programs ─────────────────────────────────────────────────────────────────────────────
+
+    def program_numbers_at(self, program: str, kind: str, numbers: Sequence[int]) -> Iterable[tuple[str, int, str]]:
+        return program_numbers.at(self._transaction, program, kind, numbers)
+
+    def program_numbers_of(self, program: str, ids: Sequence[str]) -> Iterable[tuple[str, int]]:
+        return program_numbers.of(self._transaction, program, ids)
+
+    def put_program_numbers(self, numbers: Mapping[Slot, str]) -> None:
+        program_numbers.put(self._transaction, numbers)
 
     # ── restoring ─────────────────────────────────────────────────────────────────────────────────────────────
 

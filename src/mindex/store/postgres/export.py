@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from mindex.model import Change
-from mindex.store.export_rows import Accesses, ExportRow, ExportSnapshot, Extraction, Link
+from mindex.store.export_rows import Accesses, ExportRow, ExportSnapshot, Extraction, Link, by_program
 from mindex.store.postgres import record_rows, vectors
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.entries import read_changes
@@ -22,6 +22,9 @@ WHERE l.source = ANY(%s) AND b.kind != 'chunk' ORDER BY l.kind, b.id
 
 _EXTRACTIONS = "SELECT record, at, facts FROM extractions WHERE record = ANY(%s) AND facts >= 0"
 _ACCESSES = "SELECT record, count, last_at FROM accesses WHERE record = ANY(%s)"
+_NUMBERS = """
+SELECT record, program, number FROM program_numbers WHERE record = ANY(%s) ORDER BY record, program, number
+"""
 _LOG = "SELECT record, at, action, query, score FROM access_log WHERE record = ANY(%s) ORDER BY at, key"
 
 
@@ -49,6 +52,9 @@ def _rows(transaction: Transaction, agents: Sequence[str], with_vectors: bool, l
             logged[row[0]].append(Access(*row))
         extractions = {id_: Extraction(at, facts) for id_, at, facts in transaction.rows(_EXTRACTIONS, page)}
         counted = {id_: (count, last_at) for id_, count, last_at in transaction.rows(_ACCESSES, page)}
+        numbers: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+        for id_, program, number in transaction.rows(_NUMBERS, page):
+            numbers[id_].append((program, number))
         history: defaultdict[str, list[Change]] = defaultdict(list)
         for change in read_changes(transaction, "record = ANY(%s)", page):
             history[change.record].append(change)
@@ -61,4 +67,5 @@ def _rows(transaction: Transaction, agents: Sequence[str], with_vectors: bool, l
                 vectors.read_exported(transaction, id_) if with_vectors else (),
                 extractions.get(id_) if record.kind == "turn" else None,
                 accesses=Accesses(*counted[id_], tuple(logged[id_])) if id_ in counted else None,
+                numbers=by_program(numbers[id_]),
             )

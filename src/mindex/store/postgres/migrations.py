@@ -53,6 +53,13 @@ def _add_synced_changes(transaction: Transaction) -> None:
     _run(transaction, "schema_5.sql")
 
 
+def _add_program_numbers(transaction: Transaction) -> None:
+    from mindex.store.postgres.program_numbers import put_former  # a schema is brought up to date only once
+
+    _run(transaction, "schema_6.sql")
+    put_former(transaction)
+
+
 def _correct_tags(transaction: Transaction) -> None:
     """Remove the tags that came from inline code. If there were any, opening rebuilds the keyword index."""
     from mindex.store.postgres.code_tags import remove_code_tags  # only an upgrade needs it
@@ -68,7 +75,15 @@ def _run(transaction: Transaction, script: str) -> None:
 
 
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_terms, _add_grants, _add_tokens, _add_synced_changes, _correct_tags)
+MIGRATIONS: tuple[Migration, ...] = (
+    _create,
+    _add_terms,
+    _add_grants,
+    _add_tokens,
+    _add_synced_changes,
+    _add_program_numbers,
+    _correct_tags,
+)
 
 
 def version_of(transaction: Transaction, schema: str) -> int:

@@ -65,6 +65,7 @@ def _with_record(column: str, *, writes: bool = False) -> str:
 
 
 _MINE = "login = current_user::text"
+_OF_AGENT = f"agent = ANY ({_granted('agent')})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ RIGHTS: Mapping[str, Rights] = {
     "meta": Rights("INSERT, UPDATE, DELETE", "true", "key = 'space' OR starts_with(key, 'canary ')"),
     "spaces": Rights("INSERT, UPDATE, DELETE", "true", "true"),
     "numbers": Rights("UPDATE", "true", updates="true"),
+    # A reader's client is shown numbers as well, so whoever sees an agent may give them.
+    "program_numbers": Rights("INSERT", _OF_AGENT, _OF_AGENT),
     "grants": Rights(sees=_MINE),
     "collections": _rights(_of_collection("name"), _of_collection("name", writes=True)),
     "documents": _rights(_of_collection("collection"), _of_collection("collection", writes=True)),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from mindex.ids import content_hash
 from mindex.model import Change, Record
+from mindex.model.program_numbers import LAST_NUMBER, Slot
 from mindex.store.export_rows import (
     Accesses,
     ExistingRecord,
@@ -22,16 +23,15 @@ from mindex.store.export_rows import (
     RestoreOutcome,
 )
 from mindex.store.rules.duplicates_numbers_history import EntryStatements, folded_value, unique_value
+from mindex.store.rules.program_numbers import NumberStatements, claim, is_numbered, taken_slots
 from mindex.store.rules.undo_batch_ids import implied_batch
 
-# No client counts further, and it leaves engines with 64-bit numbers enough to count on.
-LAST_NUMBER = 2**53
 # An agent has one record of these kinds under each id: another agent's with the same id is not the same.
 _PLACES = frozenset({"profile", "note"})
 
 
-class RestoreStatements(EntryStatements, Protocol):
-    """What restoring needs of an engine, in addition to the statements for adding."""
+class RestoreStatements(EntryStatements, NumberStatements, Protocol):
+    """What restoring needs of an engine, in addition to the statements for adding and for numbers."""
 
     def existing(self, ids: Sequence[str]) -> dict[str, ExistingRecord]:
         """What identifies each of these records that exists, live or retired."""
@@ -71,22 +71,42 @@ def restore(
     known = _known(statements, rows, options)
     if preview is not None:
         _extend(known, preview)
+    taken = dict(known.program_numbers)
     outcomes, stored = [], []
     for row in rows:
         outcome = _outcome(row.record, known, options, statements.now)
+        if outcome.outcome != "conflict":
+            fresh = None if outcome.number == row.record.number else outcome.number
+            renumbered = claim(statements, outcome.id, _slots(row, options), known, fresh)
+            outcome = replace(outcome, renumbered=renumbered)
         outcomes.append(outcome)
         if outcome.outcome == "added":
             stored.append(_with_number(row, outcome.number))
     if preview is not None:
         _extend(preview, known)
-    elif stored:
+        return tuple(outcomes)
+    numbers = {slot: id_ for slot, id_ in known.program_numbers.items() if slot not in taken}
+    if stored or numbers:
         _store(statements, stored, options)
+        statements.put_program_numbers(numbers)
         statements.raise_number(known.last_number)
-    if preview is None:
-        for row, outcome in zip(rows, outcomes, strict=True):
-            if outcome.outcome == "duplicate" and outcome.id != row.record.id:
-                _keep_foreign_ids(statements, outcome.id, row.record)
+    for row, outcome in zip(rows, outcomes, strict=True):
+        if outcome.outcome == "duplicate" and outcome.id != row.record.id:
+            _keep_foreign_ids(statements, outcome.id, row.record)
     return tuple(outcomes)
+
+
+def _slots(row: ExportRow, options: RestoreOptions) -> list[Slot]:
+    """The numbers that a row's record has in other programs."""
+    record, numbers = row.record, dict(row.numbers)
+    if options.program and record.number is not None:
+        numbers[options.program] = (record.number,)
+    return [
+        (program, record.kind, record.agent, number)
+        for program, own in numbers.items()
+        if is_numbered(program, record)
+        for number in own
+    ]
 
 
 def _keep_foreign_ids(statements: RestoreStatements, id_: str, merged: Record) -> None:
@@ -124,6 +144,8 @@ def _known(statements: RestoreStatements, rows: Sequence[ExportRow], options: Re
     for agent, kind in {(record.agent, record.kind) for record in records if record.kind in options.unique}:
         held = statements.unique_values(agent, kind, options.unique[kind])
         known.unique.update(((agent, kind, folded_value(value)), id_) for id_, value in held)
+    slots = [slot for row in rows for slot in _slots(row, options)]
+    known.program_numbers.update(taken_slots(statements, slots) if slots else {})
     return known
 
 
@@ -132,6 +154,8 @@ def _extend(known: ImportPreview, more: ImportPreview) -> None:
     known.contents.update(more.contents)
     known.unique.update(more.unique)
     known.numbers.update(more.numbers)
+    known.program_numbers.update(more.program_numbers)
+    known.numbers_given.update(more.numbers_given)
     known.last_number = max(known.last_number, more.last_number)
 
 

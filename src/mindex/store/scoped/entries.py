@@ -66,8 +66,15 @@ class ScopedEntries:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def by_number(self, agent: str, number: int) -> str | None:
-        return self._entries.by_number(self._rules.agent(agent), number)
+    def by_number(self, agent: str, number: int, *, program: str = "", kind: str = "") -> str | None:
+        return self._entries.by_number(self._rules.agent(agent), number, program=program, kind=kind)
+
+    def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
+        return self._entries.numbers(program, self._rules.visible(ids))
+
+    def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
+        """Give them also where the principal may only read: it is the server that counts."""
+        return self._entries.give_numbers(program, [record for record in records if self._rules.sees(record)])
 
     def agents(self) -> tuple[str, ...]:
         agents = self._entries.agents()

@@ -12,8 +12,9 @@ from mindex.clock import now_ms
 from mindex.model import Change, Record
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.link_targets import targets_by_source
-from mindex.store.sqlite import record_rows
+from mindex.store.sqlite import program_numbers, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
 from mindex.store.sqlite.history_rows import read_change_rows, read_changes, to_changes
@@ -178,11 +179,22 @@ class SqliteEntries:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def by_number(self, agent: str, number: int) -> str | None:
+    def by_number(self, agent: str, number: int, *, program: str = "", kind: str = "") -> str | None:
         if not 0 < number < 2**63:  # SQLite holds no larger one
             return None
+        if program:
+            with self._database.read() as connection:
+                return program_numbers.record_at(connection, program, kind, agent, number)
         ids = self._ids("SELECT id FROM records WHERE agent = ? AND number = ?", agent, number)
         return ids[0] if ids else None
+
+    def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
+        with self._database.read() as connection:
+            return numbering.read(self._statements(connection), program, ids)
+
+    def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
+        with self._engine.write(durable=True) as connection:
+            return numbering.give(self._statements(connection), program, records)
 
     def agents(self) -> tuple[str, ...]:
         return self._ids(_AGENTS)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms
 from mindex.ids import content_hash
 from mindex.model import Change, Record
+from mindex.model.program_numbers import Slot
 from mindex.store import record_json
-from mindex.store.sqlite import record_rows, spaces
+from mindex.store.sqlite import program_numbers, record_rows, spaces
 from mindex.store.sqlite.queries import read_among, read_value
 from mindex.store.sqlite.row_checksums import checksum_of_texts
 
@@ -94,6 +95,17 @@ class SqliteEntryStatements:
         number = self._connection.execute(_APPEND_CHANGE, _change_values(change)).lastrowid
         assert number is not None
         return number
+
+    # ── numbers in other programs ─────────────────────────────────────────────────────────────────────────────
+
+    def program_numbers_at(self, program: str, kind: str, numbers: Sequence[int]) -> Iterator[tuple[str, int, str]]:
+        return program_numbers.at(self._connection, program, kind, numbers)
+
+    def program_numbers_of(self, program: str, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
+        return program_numbers.of(self._connection, program, ids)
+
+    def put_program_numbers(self, numbers: Mapping[Slot, str]) -> None:
+        program_numbers.put(self._connection, numbers)
 
     # ── restoring ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from mindex.model import Record
-from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link
+from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link, by_program
 from mindex.store.results import Access
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
@@ -29,6 +29,7 @@ _EXTRACTION = """
 SELECT e.at, e.facts FROM extractions e JOIN records r ON r.key = e.record WHERE r.id = ? AND e.facts >= 0
 """
 _ACCESSES = "SELECT a.count, a.last_at FROM accesses a JOIN records r ON r.key = a.record WHERE r.id = ?"
+_NUMBERS = "SELECT program, number FROM program_numbers WHERE record = ? ORDER BY program, number"
 _LOG = """
 SELECT r.id, l.at, l.action, l.query, l.score FROM access_log l JOIN records r ON r.key = l.record
 WHERE r.id = ? ORDER BY l.at, l.key
@@ -74,4 +75,5 @@ def _row(connection: sqlite3.Connection, record: Record, vectors: bool, log: boo
     logged = connection.execute(_LOG, (record.id,)) if counted and log else ()
     accesses = Accesses(counted[0], counted[1], tuple(Access(*row) for row in logged)) if counted else None
     history = read_changes(connection, "record = ?", record.id)
-    return ExportRow(record, history, links, spaces, extraction, accesses=accesses)
+    numbers = by_program(connection.execute(_NUMBERS, (record.id,)))
+    return ExportRow(record, history, links, spaces, extraction, accesses=accesses, numbers=numbers)

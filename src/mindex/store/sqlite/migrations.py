@@ -12,7 +12,7 @@ from mindex.private_files import make_private_file
 from mindex.store.rules.undo_batch_ids import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 from mindex.store.sqlite.file_guard import put_epoch
-from mindex.store.sqlite.row_checksums import CHECKED, add_checksums, add_function
+from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS, add_checksums, add_function
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -54,11 +54,18 @@ def _add_synced_changes(connection: sqlite3.Connection) -> None:
 def _add_checksums(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_8.sql")
     add_function(connection)
-    add_checksums(connection)
+    add_checksums(connection, but=SINCE_CHECKSUMS)
 
 
 def _add_postings(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_9.sql")
+
+
+def _add_program_numbers(connection: sqlite3.Connection) -> None:
+    from mindex.store.sqlite.program_numbers import put_former  # a file is brought up to date only once
+
+    _run(connection, "schema_10.sql")
+    put_former(connection)
 
 
 def _correct_tags(connection: sqlite3.Connection) -> None:
@@ -98,18 +105,23 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_synced_changes,
     _add_checksums,
     _add_postings,
+    _add_program_numbers,
     _correct_tags,
 )
 # How a file of an older schema is read where it cannot be migrated because it is read-only: what each version lacks.
 _LACKING = {
     3: {"history": "'' AS batch"},
     4: {"documents": "'[]' AS fields"},
-    8: dict.fromkeys(CHECKED, "NULL AS checksum"),
+    8: dict.fromkeys(CHECKED.keys() - SINCE_CHECKSUMS, "NULL AS checksum"),
 }
 _TOKENS = """
 CREATE TEMP VIEW tokens AS
 SELECT '' AS name, '' AS hash, '' AS agent, '' AS rights, '[]' AS collections, 0 AS created_at, 0 AS expires_at,
        NULL AS checksum WHERE 0
+"""
+_PROGRAM_NUMBERS = """
+CREATE TEMP VIEW program_numbers AS
+SELECT '' AS program, '' AS kind, '' AS agent, 0 AS number, '' AS record, NULL AS checksum WHERE 0
 """
 _OLDEST_READ = 2
 # mindex has no such things in a file: the sender of a file with one could change or keep what is stored later.
@@ -124,9 +136,10 @@ def _read_only_views(version: int) -> tuple[str, ...]:
             columns.setdefault(table, []).append(column)
     if version < 7:  # nothing is synced from a file that cannot be written
         columns.pop("synced_changes", None)
-    tokens = () if version >= 6 or not columns.pop("tokens", None) else (_TOKENS,)
+    tables: tuple[str, ...] = () if version >= 6 or not columns.pop("tokens", None) else (_TOKENS,)
+    tables += () if version >= 10 else (_PROGRAM_NUMBERS,)
     made = [f"CREATE TEMP VIEW {name} AS SELECT *, {', '.join(new)} FROM main.{name}" for name, new in columns.items()]
-    return (*made, *tokens)
+    return (*made, *tables)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -8,7 +8,7 @@ triggers: these are not in the file, so another program can write to it, and its
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -38,11 +38,17 @@ CHECKED: dict[str, tuple[str, ...]] = {
     "cache": ("kind", "key", "value", "used_at"),
     "tokens": ("name", "hash", "agent", "rights", "collections", "created_at", "expires_at"),
     "synced_changes": ("stamp", "record", "change", "line"),
+    "program_numbers": ("program", "kind", "agent", "number", "record"),
 }  # fmt: skip
 # The primary keys of tables without a rowid.
-PRIMARY_KEYS = {"links": ("source", "kind", "target"), "meta": ("key",), "cache": ("kind", "key"), "tokens": ("name",)}
+PRIMARY_KEYS = {
+    "links": ("source", "kind", "target"), "meta": ("key",), "cache": ("kind", "key"), "tokens": ("name",),
+    "program_numbers": ("program", "kind", "number", "agent"),
+}  # fmt: skip
 # Every statement that inserts into these computes the checksum: a trigger would add a tenth to the cost of a bulk.
-_INSERTED_WITH_CHECKSUM = ("records", "history", "vectors")
+_INSERTED_WITH_CHECKSUM = ("records", "history", "vectors", "program_numbers")
+# Tables that had checksums from their beginning.
+SINCE_CHECKSUMS = frozenset({"program_numbers"})
 # Errors of decoding values that are not what was written.
 MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 
@@ -121,7 +127,8 @@ def watch_writes(connection: sqlite3.Connection) -> None:
         )
 
 
-def add_checksums(connection: sqlite3.Connection, which: str = "") -> None:
-    """Give rows their checksums: all, as a migration does, or those of a WHERE clause."""
+def add_checksums(connection: sqlite3.Connection, which: str = "", but: Collection[str] = ()) -> None:
+    """Give rows their checksums: all, as a migration does, or those of a WHERE clause. `but`: tables to leave out."""
     for table, columns in CHECKED.items():
-        connection.execute(f"UPDATE {table} SET checksum = row_checksum({', '.join(columns)}) {which}")
+        if table not in but:
+            connection.execute(f"UPDATE {table} SET checksum = row_checksum({', '.join(columns)}) {which}")

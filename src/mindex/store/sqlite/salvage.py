@@ -19,7 +19,7 @@ from mindex.model import Change, Progress, Report
 from mindex.model.reports import RepairedTable, RepairReport
 from mindex.private_files import make_private_folder
 from mindex.store.rules.last_change import is_as_last_changed
-from mindex.store.sqlite import record_rows, row_checksums
+from mindex.store.sqlite import program_numbers, record_rows, row_checksums
 from mindex.store.sqlite.deep_check import JSON_COLUMNS, row_name
 from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
@@ -267,6 +267,8 @@ class _Run:
         statements = SqliteEntryStatements(self._target)
         highest = read_value(self._target, "SELECT coalesce(max(number), 0) FROM records")
         statements.raise_number(max(statements.last_number(), highest))
+        if not self._tables["program_numbers"].read:  # of a file that an older version made
+            program_numbers.put_former(self._target)
 
 
 def _is_readable(table: str, row: ScannedRow) -> bool:

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from mindex.errors import MindexError, UsageError
 from mindex.model import Collection, Document
+from mindex.store.rules.program_numbers import former_numbers
 from mindex.transfer.importer_base import DocumentRows, ExportRow, Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.json_lines import MOST_VALUES, read_lines
 from mindex.transfer.jsonl_export import FORMAT
@@ -22,7 +23,9 @@ from mindex.transfer.jsonl_rows import (
     reason_of,
 )
 
+_Row: TypeAlias = ExportRow | DocumentRows | SkippedRow
 _HEADER_BYTES = 64 * 1024
+_WITH_NUMBERS = 4  # the first schema whose rows have the numbers of other programs
 
 
 class JsonlImporter(Importer):
@@ -48,7 +51,8 @@ class JsonlImporter(Importer):
         read = 0
         with path.open("rb") as file:
             file.readline()
-            for row in _rows(file):
+            former = _count(header.get("schema")) < _WITH_NUMBERS
+            for row in map(_with_former_numbers, _rows(file)) if former else _rows(file):
                 read += len(row.rows) if isinstance(row, DocumentRows) else isinstance(row, ExportRow) or row.row
                 yield row
         announced = _announced(header)
@@ -82,7 +86,7 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _rows(file: IO[bytes]) -> Iterator[ExportRow | DocumentRows | SkippedRow]:
+def _rows(file: IO[bytes]) -> Iterator[_Row]:
     """Yield rows with their history, which may continue in the lines below the record's own, then documents."""
     current: ExportRow | None = None
     history: list[Mapping[str, Any]] = []
@@ -171,6 +175,15 @@ def _with_history(row: ExportRow, entries: list[Mapping[str, Any]]) -> ExportRow
         return replace(row, history=decode_history(row.record, entries))
     except (InvalidRow, RecursionError) as error:
         return SkippedRow(row.where, reason_of(error))
+
+
+def _with_former_numbers(row: _Row) -> _Row:
+    """Return a row of an older version with the numbers by which clients of other programs knew its record."""
+    if not isinstance(row, ExportRow):
+        return row
+    record = row.record
+    numbers = former_numbers(record.kind, record.number, record.source, record.fields.get("foreign_ids"))
+    return replace(row, numbers=numbers)
 
 
 importer = JsonlImporter()
