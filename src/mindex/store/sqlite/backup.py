@@ -5,7 +5,6 @@ database is replaced in one transaction: processes that have it open see the old
 """
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from mindex.private_files import make_private_folder
 from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.errors import refused_by_disk
+from mindex.store.sqlite.file_access import opened
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
 from mindex.store.sqlite.row_checksums import watch_writes
@@ -174,13 +174,8 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
         return dict(copy.execute(_COUNT_KINDS).fetchall())
 
 
-@contextlib.contextmanager
-def _opened(path: Path, *, writable: bool = False) -> Iterator[sqlite3.Connection]:
-    # A connection that may not write leaves the files of the write-ahead log behind.
-    writable = writable or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    uri = f"{path.absolute().as_uri()}?mode={'rw' if writable else 'ro'}"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=DEFAULT_WAIT, isolation_level=None)) as connection:
-        yield connection
+def _opened(path: Path, *, writable: bool = False) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+    return opened(path, wait=DEFAULT_WAIT, writable=writable)
 
 
 @contextlib.contextmanager

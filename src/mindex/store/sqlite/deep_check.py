@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import COLUMNS, analyze_record, fold
-from mindex.errors import StoreError
+from mindex.errors import NoSpaceError, StoreError
 from mindex.model import Check, Progress, Report
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.last_change import is_as_last_changed
@@ -55,13 +56,16 @@ def deep_checks(engine: SqliteEngine, report: Report | None) -> tuple[Check, ...
         }
         found = [_made(name, check) for name, check in named.items()]
     if not engine.database.read_only:
-        found.append(_made("keyword index, inside", lambda: _keyword_index(engine)))
+        with suppress(NoSpaceError):  # then it is left out, as where the file is read-only
+            found.append(_made("keyword index, inside", lambda: _keyword_index(engine)))
     return tuple(found)
 
 
 def _made(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
+    except NoSpaceError:
+        raise
     except (sqlite3.DatabaseError, StoreError, *MALFORMED) as error:
         return Check(name, False, " ".join(str(error).split()), REPAIR)
 

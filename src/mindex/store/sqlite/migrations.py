@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
-from mindex.errors import ForeignDatabaseError, SchemaError
+from mindex.errors import ForeignDatabaseError, NoSpaceError, SchemaError
 from mindex.ids import new_id
 from mindex.private_files import make_private_file
 from mindex.store.rules.undo_batch_ids import implied_batch
@@ -138,13 +138,21 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     if database.read_only and version >= _OLDEST_READ:
         database.prepare_readers(_read_only_views(version))
         return version
-    with database.write(durable=True) as connection:
-        version = version_of(connection)  # another process may have been faster
-        if 0 < version < target:
-            _back_up(database, version)
-        for step in range(version, target):
-            migrations[step](connection)
-            connection.execute(f"PRAGMA user_version = {step + 1}")
+    try:
+        with database.write(durable=True) as connection:
+            version = version_of(connection)  # another process may have been faster
+            if 0 < version < target:
+                _back_up(database, version)
+            for step in range(version, target):
+                migrations[step](connection)
+                connection.execute(f"PRAGMA user_version = {step + 1}")
+    except NoSpaceError as error:
+        if not version:
+            raise
+        raise NoSpaceError(
+            f"{database.path} was made by an older mindex, and there is no space left to bring it up to date",
+            f"free about {-(-3 * database.path.stat().st_size // 2**20)} MB; the database is unchanged",
+        ) from error
     return target
 
 
