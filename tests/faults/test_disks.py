@@ -129,6 +129,15 @@ def test_a_database_of_an_older_schema_on_a_full_disk_is_a_clear_error_and_uncha
     assert mindex(db, "search", "herons", "--json").json["total"] == 1
 
 
+def test_a_migration_without_space_for_its_backup_changes_nothing(db: Path, disk: Path) -> None:
+    make_old(db)
+    filler = fill(disk, leave=150_000)  # room for shared memory, not for a copy
+    is_one_error(mindex(db, "search", "herons"), "there is no space left to bring it up to date")
+    assert [file.name for file in disk.iterdir() if "bak" in file.name or "mindex" in file.name] == []
+    filler.unlink()
+    assert mindex(db, "search", "herons", "--json").json["total"] == 1
+
+
 # ── read-only media ───────────────────────────────────────────────────────────────────────────────────────────
 
 

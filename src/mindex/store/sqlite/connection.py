@@ -32,6 +32,7 @@ from mindex.store.sqlite.errors import (
 )
 from mindex.store.sqlite.file_access import FileConnection, connect, is_writable, open_to_read
 from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
+from mindex.temporary_files import remove_abandoned
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
@@ -107,8 +108,9 @@ class Database:
         self._reader_views: Sequence[str] = ()
         self._prepare_writer: Callable[[sqlite3.Connection], None] = _leave_as_it_is
         self.damaged: dict[str, None] = {}  # names of rows that were left out, in the order in which they were met
-        if path.is_dir():
-            raise StoreError(f"{path} is a folder, not a database", "name a file, for example memory.db, with --db")
+        if path.exists() and not path.is_file():
+            kind = "folder" if path.is_dir() else "pipe or device"
+            raise StoreError(f"{path} is a {kind}, not a database", "name a file, for example memory.db, with --db")
         self.read_only = not self._writable()
 
     def _writable(self) -> bool:
@@ -451,6 +453,7 @@ class Database:
             del self._writers[durable]
             connection.close()
         generation = self.generation
+        remove_abandoned(self.path.parent)
         connection = self._open("rwc")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._prepare_writer(connection)

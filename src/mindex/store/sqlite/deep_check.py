@@ -16,7 +16,7 @@ from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED
-from mindex.store.sqlite.table_scan import ScannedRow, scan_table
+from mindex.store.sqlite.table_scan import row_name, scan_table
 
 if TYPE_CHECKING:
     from mindex.store.sqlite.engine import SqliteEngine
@@ -28,13 +28,6 @@ JSON_COLUMNS = {
     "records": ("tags", "entities", "fields"), "history": ("before", "after"), "collections": ("exclude",),
     "documents": ("tags", "links", "fields"), "models": ("settings",), "tokens": ("collections",),
 }  # fmt: skip
-# How a row is called, by its first column that has a name for people.
-_NAMES = {
-    "records": ("record", "id"),
-    "history": ("change", ""),
-    "documents": ("file", "path"),
-    "tokens": ("token", "name"),
-}
 _WITHOUT_RECORD = "SELECT DISTINCT record FROM history WHERE record NOT IN (SELECT id FROM records)"
 _LIVE_KEYS = "SELECT key, id FROM records WHERE retired_at IS NULL ORDER BY key"
 _TOKENS = f"SELECT rowid, {', '.join(COLUMNS)} FROM records_fts WHERE rowid BETWEEN ? AND ?"
@@ -68,14 +61,6 @@ def _made(name: str, check: Callable[[], Check]) -> Check:
         raise
     except (sqlite3.DatabaseError, StoreError, *MALFORMED) as error:
         return Check(name, False, " ".join(str(error).split()), REPAIR)
-
-
-def row_name(table: str, row: ScannedRow) -> str:
-    """What a row is called in a report."""
-    if row.key is None:
-        return f"a page of {table}"
-    noun, column = _NAMES.get(table, (f"{table} row", ""))
-    return f"{noun} {row.values.get(column) or row.key}"
 
 
 class _Run:

@@ -8,11 +8,11 @@ from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import ForeignDatabaseError, NoSpaceError, SchemaError
 from mindex.ids import new_id
-from mindex.private_files import make_private_file
 from mindex.store.rules.undo_batch_ids import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 from mindex.store.sqlite.file_guard import put_epoch
 from mindex.store.sqlite.row_checksums import CHECKED, add_checksums, add_function
+from mindex.temporary_files import replaced_file
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -174,10 +174,9 @@ def _refuse_foreign(database: Database, connection: sqlite3.Connection, version:
 def _back_up(database: Database, version: int) -> None:
     """Copy the file as it is now; the caller holds the write lock, so nothing changes meanwhile."""
     path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
-    try:
-        make_private_file(path)
-        with database.read() as source, contextlib.closing(sqlite3.connect(path)) as target:
-            source.backup(target)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    with (
+        replaced_file(path) as file,
+        database.read() as source,
+        contextlib.closing(sqlite3.connect(file.name)) as target,
+    ):
+        source.backup(target)
