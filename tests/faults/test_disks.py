@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,29 @@ def test_two_readings_in_one_process_do_not_wait_for_each_other_on_a_full_disk(d
         with database.read() as first, database.read() as second:
             counts = [one.execute("SELECT count(*) FROM records").fetchone() for one in (first, second)]
         assert counts == [(22,), (22,)]
+
+
+def test_a_write_during_a_reading_on_a_full_disk_does_not_lock_other_processes_out(db: Path, disk: Path) -> None:
+    filler = fill(disk)
+    with Memory(db, options=KEYWORD) as memory:
+        with memory.store._engine.database.read() as connection:
+            assert connection.execute("SELECT count(*) FROM records").fetchone() == (22,)
+            filler.unlink()  # there is space again, and the reading goes on
+            with pytest.raises(StoreError, match="no space left"):
+                memory.add("Ospreys dive")
+        assert run("--db", db, "search", "herons", "--json").json["total"] == 1
+        memory.add("Ospreys dive")
+        assert run("--db", db, "search", "ospreys", "--json").json["total"] == 1
+
+
+def test_a_hook_recalls_on_a_full_disk(db: Path, disk: Path) -> None:
+    with Memory(db, options=KEYWORD) as memory:
+        memory.add("The harbour gate code is kept by the lighthouse keeper")
+    fill(disk)
+    message = {"session_id": "s", "cwd": "/", "prompt": "who keeps the harbour gate code of the lighthouse?"}
+    command = [sys.executable, "-c", "from mindex.cli.main import main; main()", "--db", str(db), "hook", "prompt"]
+    done = subprocess.run(command, input=json.dumps(message), capture_output=True, text=True, timeout=60, check=True)
+    assert "lighthouse keeper" in done.stdout
 
 
 def test_processes_take_turns_in_reading_from_a_full_disk(db: Path, disk: Path) -> None:

@@ -27,10 +27,11 @@ from mindex.store.sqlite.errors import (
     is_busy,
     lacks_space,
     locked_error,
+    no_space,
     primary_code,
     store_error,
 )
-from mindex.store.sqlite.file_access import FileConnection, connect, is_writable, open_to_read
+from mindex.store.sqlite.file_access import ALONE, FileConnection, connect, is_writable, open_to_read
 from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
 from mindex.temporary_files import remove_abandoned
 
@@ -97,6 +98,8 @@ class Database:
         self.generation = 0  # of connections: those to a file that was replaced are closed when they are given back
         self._readers: list[FileConnection] = []
         self._writers: dict[bool, tuple[int, sqlite3.Connection]] = {}
+        self._opening = threading.RLock()  # of readers, which may lock others out, and writers
+        self._readers_alone = 0  # that lock other processes out
         self._cut_again_at = 0.0
         self._lock = threading.Lock()
         self._reopen_lock = threading.RLock()
@@ -162,7 +165,10 @@ class Database:
         self._execute_when_free(connection, "PRAGMA journal_mode = WAL", self.wait)
 
     def _open_reader(self) -> FileConnection:
-        connection = open_to_read(self.path, self._open, usual="ro" if self.read_only else "rwc")
+        with self._opening:
+            usual = "ro" if self.read_only else ALONE if self._readers_alone else "rwc"
+            connection = open_to_read(self.path, self._open, usual=usual)
+            self._readers_alone += connection.locks_out_others
         if self.read_only:
             for view in self._reader_views:
                 connection.execute(view)
@@ -182,8 +188,13 @@ class Database:
         return idle
 
     def _give_back(self, connection: FileConnection, generation: int) -> None:
+        if connection.locks_out_others:
+            with self._opening:
+                connection.close()
+                self._readers_alone -= 1
+            return
         with self._lock:
-            if self._closed or generation != self.generation or connection.locks_out_others:
+            if self._closed or generation != self.generation:
                 connection.close()
             else:
                 self._readers.append(connection)
@@ -454,7 +465,10 @@ class Database:
             connection.close()
         generation = self.generation
         remove_abandoned(self.path.parent)
-        connection = self._open("rwc")
+        with self._opening:
+            if self._readers_alone:  # it would share their lock, and keep other processes out as long as it is open
+                raise no_space(self.path)
+            connection = self._open("rwc")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._prepare_writer(connection)
         self._writers[durable] = generation, connection

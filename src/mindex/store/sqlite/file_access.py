@@ -20,7 +20,8 @@ from mindex.errors import StoreBusyError
 from mindex.store.sqlite.errors import is_busy, lacks_space
 from mindex.store.sqlite.row_checksums import Connection
 
-_ALONE = "rw&vfs=unix-excl"
+# While a process has such a connection, all that it opens share its lock.
+ALONE = "rw&vfs=unix-excl"
 _WITHOUT_LOG = "ro&immutable=1"
 _WITHOUT_LOCKS = "ro&vfs=unix-none"
 
@@ -34,10 +35,9 @@ class FileConnection(Connection):
     locks_out_others = False  # close it after each use
     _state: _FilesState | None = None
 
-    def open_as(self, path: Path, mode: str, state: _FilesState) -> None:
-        self.path = path
-        self.locks_out_others = mode == _ALONE
-        self._state = None if self.locks_out_others else state
+    def compare_later(self, path: Path, state: _FilesState) -> None:
+        """Remember the state of files that are read without locks."""
+        self.path, self._state = path, state
 
     @property
     def is_unchanged(self) -> bool:
@@ -60,6 +60,7 @@ def connect(path: Path, mode: str, wait: float) -> FileConnection:
         factory=FileConnection,
     )  # fmt: skip
     connection.damaged = {}
+    connection.locks_out_others = mode == ALONE
     if mode == _WITHOUT_LOCKS:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # the index of the log is in this process's memory
     return connection
@@ -85,7 +86,8 @@ def open_to_read(path: Path, open_in_mode: Callable[[str], FileConnection], *, u
             if is_busy(error):
                 raise
             continue
-        connection.open_as(path, mode, state)
+        if not connection.locks_out_others:
+            connection.compare_later(path, state)
         return connection
     raise first
 
@@ -93,7 +95,7 @@ def open_to_read(path: Path, open_in_mode: Callable[[str], FileConnection], *, u
 def ways_left(path: Path, *, read_only: bool) -> Iterator[str]:
     """The modes in which a file can be read whose shared memory cannot be made."""
     if os.name == "posix" and not read_only:
-        yield _ALONE
+        yield ALONE
     if not _has_log(path):
         yield _WITHOUT_LOG
     elif os.name == "posix" and read_only:  # else SQLite may remove a log that it finds empty, without a lock
