@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mindex.clock import now_ms
 from mindex.memory import Memory
 from mindex.model import SecretFinding
 from mindex.store.base import Access
@@ -62,7 +63,7 @@ def filled(database: Path, tmp_path: Path) -> Path:
         memory.conversations.add(f"my key: {token(10)}", "noted")
         known = memory.add("The lighthouse is white.").id
         store = memory.store
-        store.entries.log_access([Access(known, 1, "search", f"where is {token(11)}", 0.5)], oldest=0, rows=100)
+        store.entries.log_access([Access(known, now_ms(), "search", f"where is {token(11)}", 0.5)], oldest=0, rows=100)
         store.caches.put_many("expansion", {"key": json.dumps([token(12)]).encode()}, now=True)
         store.settle()
     assert all(piece.encode() in content(database) for piece in PIECES[:13])

@@ -33,6 +33,19 @@ class AccessLog:
     def log_get(self, records: Sequence[Record]) -> None:
         self._log(records, "get", "", {})
 
+    def prune(self) -> None:
+        """Drop what is beyond the limits. Raises StoreError."""
+        if "entries" in self.store.capabilities:
+            self.store.entries.prune_access_log(oldest=self._oldest(), rows=self.rows)
+
+    def prune_later(self) -> None:
+        """The same in the background, if it is due. Never raises: a memory is opened with this."""
+        if "entries" in self.store.capabilities:
+            self.store.entries.prune_access_log_later(oldest=self._oldest(), rows=self.rows)
+
+    def _oldest(self) -> int:
+        return now_ms() - int(self.days * DAY_MS)
+
     def _log(self, records: Sequence[Record], action: str, query: str, scores: dict[str, float]) -> None:
         ids = [record.id for record in records if record.kind != "chunk"]
         if not ids:
@@ -40,4 +53,4 @@ class AccessLog:
         now = now_ms()
         redacted = self.redact(query)[:_LONGEST_QUERY] if query else ""
         accesses = [Access(id_, now, action, redacted, scores.get(id_)) for id_ in ids]
-        self.store.entries.log_access(accesses, oldest=now - int(self.days * DAY_MS), rows=self.rows)
+        self.store.entries.log_access(accesses, oldest=self._oldest(), rows=self.rows)

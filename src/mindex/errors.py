@@ -104,6 +104,10 @@ class StoreBusyError(StoreError):
     kind = "busy"
 
 
+class NoSpaceError(StoreError):
+    """The disk of the database has no space left for what is to be stored."""
+
+
 class SchemaError(StoreError):
     """The database belongs to a newer mindex, or to another program."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
+from mindex.access_log import AccessLog
 from mindex.clock import now_ms
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
@@ -47,6 +48,7 @@ class Maintenance:
     _selection: EmbedderSelection
     _queue: EmbeddingQueue
     _providers: Providers
+    _access_log: AccessLog
     _sees_everything: bool = True  # not a principal that sees a part of the store
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -74,13 +76,14 @@ class Maintenance:
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
 
     def optimize(self, *, caches: bool = False) -> dict[str, int]:
-        """Purge what expired long ago, rebuild and merge the indexes, give unused space back.
+        """Purge what expired long ago, prune the access log, rebuild and merge the indexes, give unused space back.
 
         With `caches` they are emptied, too. Returns how many values of each kind were removed from them.
         """
         self.purge_expired()
         cleared = self._author.store.caches.clear() if caches else {}
         self._author.store.vectors.drop_unused_spaces()
+        self._access_log.prune()
         self._author.store.maintenance.optimize()
         return cleared
 

@@ -5,11 +5,11 @@ never keeps a command from running.
 """
 
 import os
-import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from mindex.regular_files import open_regular
 from mindex.setting_values import Value, flatten, parse_pairs, parse_texts, parse_whole
 from mindex.values import dataclass
 
@@ -86,13 +86,10 @@ def _read(path: Path) -> ProjectFile:
 
 def _bytes_of(path: Path) -> bytes:
     """Raises OSError for what is no small file of this user or of root."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if path.is_symlink():
         raise OSError("it is a link")
-    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+    with open_regular(path, follow_links=False) as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is not a regular file")
         if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
             raise OSError("it belongs to another user")
         data = file.read(_MOST_BYTES + 1)

@@ -75,8 +75,9 @@ class SecretScan:
         )
 
     def _purge_nothing(self) -> PurgeResult:
-        """A service that stores files only decides itself when deleted texts leave its disks."""
-        return self._store.entries.purge([]) if self._has_entries else PurgeResult(0, erased=False)
+        if self._has_entries:
+            return self._store.entries.purge([])
+        return PurgeResult(erased=False, notes=("the service decides when deleted texts leave its disks",))
 
     @property
     def _has_entries(self) -> bool:

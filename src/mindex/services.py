@@ -71,6 +71,8 @@ class Services:
         redact = self.redactor.for_reading().redact_text
         days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
         self.access_log = AccessLog(store, redact, days=days, rows=rows)
+        if shared is None:
+            self.access_log.prune_later()
         self.search = SearchService(
             store,
             settings,
@@ -234,6 +236,7 @@ class Services:
             self.selection,
             self.queue,
             self.providers,
+            self.access_log,
             self.sees_everything,
         )
 

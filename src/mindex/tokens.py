@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import stat
-import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +24,7 @@ from mindex.model.tokens import ALL_AGENTS, Principal, Rights, Token
 from mindex.private_files import make_private_folder
 from mindex.setting_values import Value
 from mindex.store.base import Store
+from mindex.temporary_files import temporary_file
 from mindex.time_parser import parse_expiry
 from mindex.values import dataclass
 
@@ -115,16 +115,12 @@ class Tokens:
             return path
         try:
             make_private_folder(path.parent)
-            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{_OWNER_FILE}")  # of mode 0600
-            try:
-                with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                    file.write(f"{_new_secret()}\n")
-                    file.flush()
-                    os.fsync(file.fileno())
+            with temporary_file(path) as file:
+                file.write(f"{_new_secret()}\n".encode("ascii"))
+                file.flush()
+                os.fsync(file.fileno())
                 with contextlib.suppress(FileExistsError):  # another process was faster: its token counts
-                    os.link(name, path)
-            finally:
-                Path(name).unlink()
+                    os.link(file.name, path)
         except OSError as error:
             raise StoreError(f"the owner's token cannot be written to {path} ({error})", "check the rights") from error
         return path

@@ -21,8 +21,8 @@ from mindex.agents.install import Installer
 from mindex.agents.locations import Machine, config_file, this_machine
 from mindex.agents.server_command import program, project_agent_name, server_command, start_problem
 from mindex.agents.table import AGENTS, Agent, agent_named
-from mindex.atomic_write import replaced_file
 from mindex.model.agents import InstallResult
+from mindex.temporary_files import replaced_file
 from tests.running import Ran, finish, is_one_error, run_as_nobody, run_here, start
 
 COMMAND = ("/opt/bin/mindex", "serve")

@@ -107,6 +107,13 @@ class MemoryEntries:
                 counted[one.record] = Accesses(before.count + 1, max(before.last_at, one.at))
                 self._connection.database.log.append(one)
 
+    def prune_access_log(self, *, oldest: int, rows: int) -> None:
+        log = self._connection.database.log
+        log[:] = [one for one in log[max(0, len(log) - rows) :] if one.at >= oldest]
+
+    def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
+        self.prune_access_log(oldest=oldest, rows=rows)
+
     def logged_queries(self) -> tuple[str, ...]:
         return tuple(sorted({one.query for one in self._connection.database.log} - {""}))
 

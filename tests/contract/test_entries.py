@@ -455,3 +455,36 @@ def test_a_purge_of_a_turn_names_the_facts_that_were_extracted_from_it(store: St
     for id_ in ("fact", "purged"):
         store.entries.link("t", id_, FROM, 1.0)
     assert store.entries.purge(["t", "purged"]).facts == ("fact",)
+
+
+def logged(store: Store) -> tuple[str, ...]:
+    store.settle()
+    return store.entries.logged_queries()
+
+
+def log_searches(store: Store, count: int) -> None:
+    """Log searches at the moments 1, 2, 3 …, each with a query that names its moment."""
+    store.entries.add([memory_of("m")], by="me")
+    accesses = [Access("m", at, "search", f"query {at}") for at in range(1, count + 1)]
+    store.entries.log_access(accesses, oldest=0, rows=1_000)
+    store.settle()
+
+
+def test_the_log_of_accesses_is_pruned_by_age_and_by_length(store: Store) -> None:
+    log_searches(store, 6)
+    store.entries.prune_access_log(oldest=3, rows=100)
+    assert logged(store) == ("query 3", "query 4", "query 5", "query 6")
+    store.entries.prune_access_log(oldest=0, rows=2)
+    assert logged(store) == ("query 5", "query 6")
+    store.entries.prune_access_log(oldest=0, rows=0)
+    assert logged(store) == ()
+    assert store.retrieval.ranking_signals(["m"])["m"].access_count == 6  # how often it was returned stays
+
+
+@pytest.mark.parametrize(("oldest", "rows"), [(5, 100), (0, 2)])
+def test_the_log_of_accesses_is_pruned_later_if_it_is_due(store: Store, oldest: int, rows: int) -> None:
+    log_searches(store, 6)
+    store.entries.prune_access_log_later(oldest=1, rows=6)
+    assert len(logged(store)) == 6
+    store.entries.prune_access_log_later(oldest=oldest, rows=rows)
+    assert logged(store) == ("query 5", "query 6")

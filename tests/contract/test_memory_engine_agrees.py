@@ -173,7 +173,7 @@ class Engines(RuleBasedStateMachine):
 
     @rule(id_=record_ids, others=st.lists(record_ids, max_size=2))
     def purge(self, id_: str, others: list[str]) -> None:
-        self.agree(lambda store: replace(store.entries.purge([id_, *others]), erased=True))
+        self.agree(lambda store: replace(store.entries.purge([id_, *others]), erased=True, notes=()))
 
     @rule(one=entry_ids, other=entry_ids, kind=st.sampled_from(LINKS), weight=st.sampled_from([0.2, 0.7]))
     def link(self, one: str, other: str, kind: str, weight: float) -> None:

@@ -299,3 +299,14 @@ def test_repair_refuses_a_damaged_header_a_target_that_exists_and_a_server(db: P
     with pytest.raises(StoreError, match="restore a backup"):
         Memory.repair(db, tmp_path / "new.db")
     assert sorted(path.name for path in tmp_path.glob("*.db")) == ["memory.db", "there.db"]
+
+
+def test_the_quick_doctor_notices_a_damaged_change(db: Path) -> None:
+    with Memory(db, options=KEYWORD) as memory:
+        assert all(check.ok for check in memory.doctor())
+    with closing(sqlite3.connect(db, isolation_level=None)) as connection:
+        connection.execute("UPDATE history SET after = replace(after, 'ten', 'tfn') WHERE change = 4")
+    with Memory(db, options=KEYWORD) as memory:
+        (sick,) = (check for check in memory.doctor() if not check.ok)
+    assert (sick.name, sick.message) == ("changes", "1 are damaged: change 4")
+    assert "--repair" in sick.fix

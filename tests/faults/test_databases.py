@@ -20,7 +20,7 @@ import pytest
 
 from mindex.errors import ForeignDatabaseError, MindexError, SchemaError, StoreBusyError, StoreError
 from mindex.memory import Memory
-from mindex.store.sqlite import engine, migrations
+from mindex.store.sqlite import engine
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate, version_of
 from mindex.store.sqlite.store import SqliteStore
@@ -313,27 +313,6 @@ def test_two_processes_may_create_one_database_at_once(tmp_path: Path) -> None:
     processes = [start("--db", tmp_path / "memory.db", *command, env=NO_MODEL) for _ in range(4)]
     assert [finish(process).code for process in processes] == [0] * 4
     assert is_sound(tmp_path / "memory.db")
-
-
-def test_a_migration_without_space_for_its_backup_changes_nothing(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connect = sqlite3.connect
-
-    def full(path: str | Path, **options: object) -> sqlite3.Connection:
-        if not str(path).endswith(".bak"):
-            return connect(path, **options)  # type: ignore[call-overload, no-any-return]
-        Path(path).write_bytes(b"half a backup")
-        error = sqlite3.OperationalError("database or disk is full")
-        error.sqlite_errorcode = sqlite3.SQLITE_FULL
-        raise error
-
-    database = Database(db)
-    monkeypatch.setattr(migrations.sqlite3, "connect", full)
-    with pytest.raises(StoreError, match="no space left"):
-        migrate(database, (*MIGRATIONS, add_column))
-    monkeypatch.undo()
-    database.close()
-    assert backups(db) == []
-    assert is_sound(db)
 
 
 def test_a_new_analyzer_rebuilds_the_keyword_index(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -345,7 +345,7 @@ def test_without_a_cache_folder_the_model_is_opened_directly(embedder: LocalEmbe
 
 
 def test_copies_long_unused_are_swept_when_a_new_one_is_made(own_cache: Path) -> None:
-    for name, age in (("old-ort-1.0.0.ort", 40), ("recent-ort-1.1.0.ort", 5), ("killed.tmp", 2), ("notes.txt", 400)):
+    for name, age in (("old-ort-1.0.0.ort", 40), ("recent-ort-1.1.0.ort", 5), ("earlier.ort", 31), ("notes.txt", 400)):
         file = own_cache / name
         file.write_text("")
         then = file.stat().st_mtime - age * 24 * 60 * 60

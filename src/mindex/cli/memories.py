@@ -121,7 +121,7 @@ def purge_command(context: Context, ids: tuple[str, ...], yes: bool) -> None:
     with context.memory() as memory:
         if not yes:
             _confirm_purge({id_: memory.history(id_) for id_ in dict.fromkeys(ids)})
-        purged = entries.with_erasure_note(memory.purge(*ids))
+        purged = memory.purge(*ids)
     context.emit(purged, lambda: entries.purge_text(purged))
 
 

@@ -21,6 +21,7 @@ from mindex.memory import Memory
 from mindex.model.guidance import Guidance
 from mindex.present.to_json import compact_json
 from mindex.store.open import open_store
+from mindex.temporary_files import temporary_folder
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -67,10 +68,8 @@ class Context:
         except NotFoundError:
             if not dry_run:
                 raise
-            from tempfile import TemporaryDirectory  # takes milliseconds to import, and few commands need it
-
-            folder = click.get_current_context().with_resource(TemporaryDirectory())
-            return Memory(settings=settings, guidance=_GUIDANCE, store=open_store(Path(folder) / "memory.db"))
+            folder = click.get_current_context().with_resource(temporary_folder("mindex"))
+            return Memory(settings=settings, guidance=_GUIDANCE, store=open_store(folder / "memory.db"))
 
     @contextmanager
     def existing_memory(self) -> Iterator[Memory]:
@@ -80,10 +79,8 @@ class Context:
             with self.memory() as memory:
                 yield memory
             return
-        from tempfile import TemporaryDirectory  # only before the first use
-
-        with TemporaryDirectory(prefix="mindex-") as folder:
-            store = open_store(Path(folder) / "empty.db")
+        with temporary_folder("mindex") as folder:
+            store = open_store(folder / "empty.db")
             with Memory(settings=settings, store=store, guidance=_GUIDANCE) as memory:
                 yield memory
 

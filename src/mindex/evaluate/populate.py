@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -22,6 +21,7 @@ from mindex.memory import Memory
 from mindex.model import CollectionReport, Progress, Record, Report
 from mindex.store.base import Store
 from mindex.store.open import scratch_database
+from mindex.temporary_files import temporary_folder
 
 _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 # Populated memories that are kept for the next run; the least recently used are dropped first.
@@ -81,14 +81,14 @@ def populated_sets(
     With `keep` it is made in that folder and stays there. `on` is the URL of the PostgreSQL database to make it in.
     """
     if on:
-        with scratch_database(on) as database, tempfile.TemporaryDirectory(prefix="mindex-eval-") as folder:
+        with scratch_database(on) as database, temporary_folder("mindex-eval") as folder:
             yield _fill(sets, settings, cache, Path(folder), report, database)
         return
     if keep is not None:
         yield _fill(sets, settings, cache, _empty_folder(keep / _folder_name(sets)), report)
         return
     kept = evaluation_folder() / "filled" / _key(sets, settings) if all(one.digest for one in sets) else None
-    with tempfile.TemporaryDirectory(prefix="mindex-eval-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("mindex-eval") as folder:
         populated = _load_kept(kept, len(sets)) if kept else None
         if populated is None:
             populated = _fill(sets, settings, cache, Path(folder), report)

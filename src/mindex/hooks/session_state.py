@@ -42,16 +42,17 @@ def session_state(folder: Path, session: str) -> Iterator[SessionState]:
     """Yield the state of a conversation, for this process alone. Raises StoreBusyError when another one keeps it."""
     make_private_folder(folder)
     descriptor = os.open(folder / _file_name(session), os.O_RDWR | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "r+b") as file:
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
         _lock(descriptor)
         state = _parse(file.read(_MOST_BYTES))
         before = _dump(state)
         yield state
         del state.recalled[:-_MOST_RECALLED]
         if (after := _dump(state)) != before:
-            file.seek(0)
-            file.truncate()
-            file.write(after)
+            with suppress(OSError):  # on a full disk a hook recalls all the same, perhaps what it recalled before
+                file.seek(0)
+                file.truncate()
+                file.write(after)
 
 
 def remove_old_states(folder: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
 
+from mindex.regular_files import open_regular
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.claude_code import text_of
 from mindex.values import dataclass
@@ -44,7 +45,7 @@ def read_turns(path: Path, start: int | None) -> list[TranscriptTurn]:
     A line that is still being written is left for the next time, as is one that is no JSON. Raises OSError.
     """
     turns: list[TranscriptTurn] = []
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, 2)
         if start is None or start > size:  # a shorter file is another one
             start = max(0, size - MOST_BYTES)

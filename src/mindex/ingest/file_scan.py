@@ -10,6 +10,7 @@ from pathlib import Path
 from mindex.ingest.ignore_rules import IGNORE_FILES, IgnoreRules, rules_from_patterns, rules_of_parent_folders
 from mindex.model import SkippedFile
 from mindex.project_file import ProjectFile
+from mindex.regular_files import NotRegularError, open_regular
 
 SUFFIXES = (".md", ".mdx", ".markdown", ".txt")
 
@@ -62,15 +63,14 @@ def read_bytes(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
     """Return the file's bytes. It may have changed since the scan: no link is followed, also not one that replaced a
     folder above it, and a pipe does not block.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        with open(os.open(file.location, flags), "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
+        with open_regular(file.location, follow_links=False) as opened:
             status = os.fstat(opened.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return SkippedFile(file.path, "not a regular file")
             if not is_at(opened.fileno(), file.location):
                 return SkippedFile(file.path, LINK)
             data = opened.read(max_bytes + 1) if status.st_size <= max_bytes else b""
+    except NotRegularError:
+        return SkippedFile(file.path, "not a regular file")
     except OSError as error:
         return SkippedFile(file.path, LINK if error.errno == errno.ELOOP else _read_error(error))
     return (

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
 from mindex.model import SkippedFile
+from mindex.regular_files import open_regular
 
 if TYPE_CHECKING:  # older versions keep it elsewhere
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -103,7 +105,7 @@ def rules_of_parent_folders(root: str) -> IgnoreRules:
 
 
 def _read(location: str) -> _Patterns:
-    with open(location, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123 - as names are read
+    with TextIOWrapper(open_regular(location), encoding="utf-8-sig", errors="surrogateescape") as file:
         return _Patterns(file.read(MAX_IGNORE_CHARACTERS).split("\n"))
 
 

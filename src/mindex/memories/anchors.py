@@ -10,6 +10,7 @@ from typing import Literal
 
 from mindex.errors import NotFoundError, UsageError
 from mindex.model import Record
+from mindex.regular_files import read_regular
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?")
 # What every shown hit may cost: the size of its file, the length of its span, the places compared when it has moved.
@@ -82,7 +83,7 @@ def _lines(path: Path) -> list[str] | None:
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:  # reading a pipe would block
             return None
-        return re.split(r"\r\n|\r|\n", path.read_text(encoding="utf-8", errors="replace"))
+        return re.split(r"\r\n|\r|\n", read_regular(path).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return None
 

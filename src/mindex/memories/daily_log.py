@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from mindex.atomic_write import replaced_file
 from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_header, log_line, log_name
 from mindex.model import Record
 from mindex.private_files import make_private_folder, open_private
+from mindex.temporary_files import replaced_file
 
 # The source of memories that come from files: they are not written back into one.
 _FILE_INDEX = "file-index"

@@ -5,21 +5,22 @@ Every change is durable when its method returns; a vector that cannot be made is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mindex.clock import DAY_MS, now_ms
 from mindex.embedding.queue import EmbeddingQueue, pending_note
-from mindex.errors import UsageError
+from mindex.errors import MindexError, NoSpaceError, UsageError
 from mindex.memories.author import Author
 from mindex.memories.daily_log import DailyLog
 from mindex.memories.entries import find_entry
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.open_conflicts import conflicts_of, settling_note
 from mindex.memories.undo import undo
-from mindex.model import AddResult, Change, Conflict, PurgeResult
+from mindex.model import AddResult, Change, Conflict, PurgeResult, Record
 from mindex.time_parser import parse_expiry
 
 if TYPE_CHECKING:
@@ -116,12 +117,12 @@ class EntryService:
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
-        lines, notes = self._remove_from_log(ids)
-        purged = self._writer.purge(ids)
+        with self._out_of_log(ids) as (logged, notes):
+            purged = self._writer.purge(ids)
         stay = [f"facts that were taken from it stay: {', '.join(purged.facts)}"] if purged.facts else []
         if "sync" in self._store.capabilities and self._store.sync.purged():
             stay.append("the sync folder and your other machines hold it until the next `mindex sync DIR`")
-        return replace(purged, log_lines=lines, notes=(*notes, *stay))
+        return replace(purged, log_lines=len(logged), notes=(*purged.notes, *notes, *stay))
 
     def purge_expired(self) -> int:
         """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
@@ -130,8 +131,8 @@ class EntryService:
         expired = self._store.entries.expired(now_ms() - int(self._grace_days * DAY_MS))
         if not expired:
             return 0
-        self._remove_from_log(expired)
-        return self._store.entries.purge(expired).records
+        with self._out_of_log(expired):
+            return self._store.entries.purge(expired).records
 
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -148,25 +149,41 @@ class EntryService:
             return (f"it is not in the daily log: {error}",)
         return ()
 
-    def _remove_from_log(self, ids: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    def _remove_from_log(self, ids: Sequence[str]) -> tuple[list[Record], tuple[str, ...]]:
         """Remove the lines of entries that will be purged, also when the log is no longer written.
 
-        Once an entry is gone, its line cannot be recognised any more. Returns how many were removed, and notes.
+        Once an entry is gone, its line cannot be recognised any more. Returns those that had a line, and notes.
         """
         with self._store.entries.transaction():
             pass  # raises what a write would raise, before a file outside the database is changed for it
         if self._log is None:
-            return 0, ()
+            return [], ()
         histories = [self._store.entries.history(find_entry(self._store, id_).id) for id_ in ids]
         first_states = [changes[0].after for changes in histories if changes]
-        removed, notes = 0, []
+        removed: list[Record] = []
+        notes = []
         for record in first_states:
             try:
-                removed += self._log.remove(record)
+                removed += [record] * self._log.remove(record)
             except OSError as error:
                 getLogger(__name__).debug("the line of %s stays in the daily log: %s", record.id, error)
                 notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
         return removed, tuple(notes)
+
+    @contextmanager
+    def _out_of_log(self, ids: Sequence[str]) -> Iterator[tuple[list[Record], tuple[str, ...]]]:
+        """Purge entries in the block, without their lines in the daily log. If that fails, the lines are put back."""
+        logged: list[Record] = []
+        try:
+            logged, notes = self._remove_from_log(ids)
+            yield logged, notes
+        except MindexError as error:
+            for record in logged:
+                with suppress(OSError):
+                    self._log.append(record)  # type: ignore[union-attr]  # else there are no records
+            if isinstance(error, NoSpaceError):
+                raise NoSpaceError(f"nothing was purged: {error.message}", "free some space and try again") from error
+            raise
 
 
 def _conflict_notes(id_: str, conflicts: Sequence[Conflict]) -> tuple[str, ...]:

@@ -261,7 +261,7 @@ class PurgeResult:
     records: int = 0
     vectors: int = 0
     history: int = 0
-    erased: bool = True  # False while another process still reads an older state of the file
+    erased: bool = True  # False while the text is still somewhere in the file; a note says why
     log_lines: int = 0  # of the daily log
     notes: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()  # ids of facts that were taken out of purged turns, and that stay
@@ -343,7 +343,7 @@ class SecretsRemoved:
     collections: int = 0
     queries: int = 0
     caches: int = 0
-    erased: bool = True  # False while another process still reads an older state of the file
+    erased: bool = True  # False while the text is still somewhere in the file; a note says why
     notes: tuple[str, ...] = ()
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from mindex.clock import to_iso
 from mindex.model import (
@@ -27,10 +26,6 @@ from mindex.present.record_view import field_text, stored_fields, summary_of, vi
 from mindex.present.text import aligned, amount, note_lines, record_text
 from mindex.present.to_json import Json, to_json
 
-_NOT_YET_ERASED = (
-    "another process still reads an older state of the file; the text leaves it when that one is done: run"
-    " `mindex optimize` then"
-)
 _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
 
@@ -55,11 +50,6 @@ def conflicts_text(found: Sequence[MemoryInConflict]) -> str:
         others = (other for other in one.conflicts if other.id not in seen)
         lines += [inline(f"{name} ↔ {other.id} {other.summary} ({other.why})") for other in others]
     return "\n".join(lines) or "no memory is in conflict with another one"
-
-
-def with_erasure_note(purged: PurgeResult) -> PurgeResult:
-    """The result with a note when the text is still in the file."""
-    return purged if purged.erased else replace(purged, notes=(_NOT_YET_ERASED, *purged.notes))
 
 
 def purge_preview_text(histories: Mapping[str, Sequence[Change]]) -> str:
@@ -126,8 +116,6 @@ def secrets_removed_text(removed: SecretsRemoved) -> str:
     lines = [f"removed: {', '.join(parts) or 'nothing'}"]
     if removed.files:
         lines.append("note: index or import these files again: they are found then, without the secrets")
-    if not removed.erased:
-        lines.append("note: another process still reads the file; run `mindex optimize` when it has ended")
     return "\n".join([*lines, *note_lines(removed.notes)])
 
 

@@ -1,15 +1,13 @@
 """Small JSON files in the cache folder: facts that are worth keeping between processes, and can be found again."""
 
-import contextlib
 import hashlib
 import json
-import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from mindex.config import cache_folder
-from mindex.private_files import make_private_folder, open_private
+from mindex.private_files import make_private_folder
+from mindex.temporary_files import replaced_file
 
 _MAX_BYTES = 20_000
 
@@ -34,15 +32,11 @@ def read_small(path: Path) -> dict[str, object] | None:
 
 def write_small(path: Path, values: Mapping[str, object]) -> bool:
     """Replace the file in one step. Returns False where that is not possible."""
-    temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         make_private_folder(path.parent)
-        with open_private(temporary, "wb") as file:
+        with replaced_file(path) as file:
             file.write(json.dumps(values).encode())
-        temporary.replace(path)
     except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         return False
     return True
 

@@ -273,6 +273,12 @@ class EntryStore(Protocol):
         Entries of the log that are older than `oldest`, and the oldest beyond `rows`, may be dropped at any time.
         """
 
+    def prune_access_log(self, *, oldest: int, rows: int) -> None:
+        """Drop entries of the log of accesses that are older than `oldest`, and the oldest beyond `rows`."""
+
+    def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
+        """The same in the background, if its first or last entry says that it is due; never waits, never fails."""
+
     def logged_queries(self) -> tuple[str, ...]:
         """The different queries in the log of accesses, in order; '' is left out."""
 

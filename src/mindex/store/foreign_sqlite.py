@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
+from mindex.regular_files import open_regular
 from mindex.store.sqlite.errors import is_busy
 
 ForeignRow = dict[str, Any]
@@ -131,7 +132,7 @@ class ForeignDatabase:
 
 def _address(path: Path) -> str:
     """The URI of a file. With a write-ahead log that no process has open, SQLite would create files beside it."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         header = file.read(20)
     at_rest = header[18:19] == _WAL_VERSION and not path.with_name(f"{path.name}-wal").exists()
     return f"{path.absolute().as_uri()}?{'immutable=1' if at_rest else 'mode=ro'}"
@@ -140,7 +141,7 @@ def _address(path: Path) -> str:
 def holds(path: Path, **tables: Collection[str]) -> bool:
     """Whether a file is a database with these tables and columns; raises StoreBusyError when it is locked."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return False
         with ForeignDatabase(path) as database:

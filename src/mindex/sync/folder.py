@@ -11,11 +11,12 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO
 
-from mindex.atomic_write import replaced_file
 from mindex.errors import MindexError, NotFoundError
 from mindex.model.sync import IgnoredLine
 from mindex.private_files import open_private, shared_permissions
+from mindex.regular_files import open_regular
 from mindex.sync.edits import checked_line, head_of
+from mindex.temporary_files import replaced_file
 from mindex.transfer.jsonl_export import LONGEST_LINE
 from mindex.transfer.jsonl_rows import InvalidRow
 from mindex.values import dataclass
@@ -106,7 +107,7 @@ def read_lines(segment: Segment, position: Position = Position()) -> Iterator[Re
 
     Begins at the start of the file where the line before the position is another one than it was. Raises OSError.
     """
-    with segment.path.open("rb") as file:
+    with open_regular(segment.path) as file:
         offset, number = position.offset, position.lines
         if offset and not _continues(file, position):
             offset = number = 0

@@ -1,22 +1,21 @@
 """Export all entries, as they are at one moment, to a file, a folder or a stream: complete or not at all."""
 
 import contextlib
-import shutil
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from mindex.atomic_write import replaced_file
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.model import Collection, Progress, Report
 from mindex.model.transfer import ExportReport, Format
 from mindex.private_files import make_private_folder, open_private
+from mindex.regular_files import open_regular
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
 from mindex.store.export_rows import ExportRow, ExportSnapshot
+from mindex.temporary_files import replaced_file, temporary_folder
 from mindex.transfer import jsonl_export, markdown_export
 from mindex.transfer.imported_collections import ImportedCollection, imported_collections
 
@@ -132,7 +131,7 @@ def _refuse_foreign_file(file: Path, hint: str) -> None:
 
 
 def _is_export(file: Path) -> bool:
-    with file.open("rb") as opened:
+    with open_regular(file) as opened:
         return opened.read(200).startswith((b'{"mindex":', f"---\n{markdown_export.MARK}\n".encode()))
 
 
@@ -144,16 +143,13 @@ def _export_markdown(snapshot: ExportSnapshot, target: Path, collections: tuple[
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file", "name a folder for --format markdown")
     make_private_folder(target.parent)
-    folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part"))
-    try:
+    with temporary_folder(target.name, target.parent) as folder:
         counts = _write_sections(snapshot, folder)
         left_out = snapshot.total - counts.total()
         overview = markdown_export.overview(counts, left_out, collections)
         with open_private(folder / markdown_export.OVERVIEW) as file:
             file.write(overview.encode())
         _move_files(folder, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     notes = ("markdown has no history of changes: --format jsonl keeps everything",)
     return ExportReport(str(target), "markdown", counts.total(), len(counts) + 1, left_out, collections, notes)
 

@@ -1,7 +1,6 @@
 """Export, import and copy as a service."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from mindex.model.transfer import CopyReport, ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.open import open_store
+from mindex.temporary_files import temporary_folder
 from mindex.transfer.export import export
 from mindex.transfer.format_detection import detect_importer, load_importer
 from mindex.transfer.import_agents import AgentMapping
@@ -79,6 +79,8 @@ class Transfer:
         place = Path(path).expanduser()
         if not place.exists():
             raise NotFoundError(f"{place} is not there", "check the path")
+        if not (place.is_file() or place.is_dir()):  # to read a pipe would wait
+            raise UsageError(f"{place} is not a file or folder", "name the file of an export, or a database")
         if not os.access(place, os.R_OK):
             raise MindexError(f"{place} may not be read", "check its rights")
         imported = import_rows(
@@ -106,6 +108,6 @@ def _target(database: str, *, creates: bool) -> Iterator[Store]:
         try:
             store = open_store(database, creates=creates)
         except NotFoundError:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            store = open_store(Path(folder) / "memory.db")
+            folder = stack.enter_context(temporary_folder("mindex-copy"))
+            store = open_store(folder / "memory.db")
         yield stack.enter_context(closing(store))

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.atomic_write import replaced_file
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
 from mindex.mcp.dialects.memorizer_base import PROGRAM, AgentId, MemorizerTools, conversation_row, short_row
@@ -24,6 +23,8 @@ from mindex.memory import Memory
 from mindex.model import Record
 from mindex.present.to_json import Json
 from mindex.private_files import make_private_folder
+from mindex.regular_files import read_regular
+from mindex.temporary_files import replaced_file
 
 _FOLDER_SETTING = "export.path"
 _MAX_TURNS = 500
@@ -157,11 +158,11 @@ def _read_json(path: Path) -> Any:
         raise ValueError(f"{constant} is no JSON")
 
     try:
-        if not path.is_file():  # reading a pipe would block
+        if not path.is_file():
             raise UsageError(f"{path} is not a file", "name profile.json, or facts/all-facts.json")
         if path.stat().st_size > _MAX_BYTES:
             raise UsageError(f"{path} has more than {_MAX_BYTES:,} bytes", "import it in parts")
-        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=refuse)
+        return json.loads(read_regular(path).decode("utf-8-sig"), parse_constant=refuse)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
             f"{path} cannot be read as JSON ({type(error).__name__})", "mend or export it again"

@@ -19,6 +19,7 @@ from mindex.present.answer_view import view_answer
 from mindex.present.fence import body, one_line
 from mindex.present.records_view import view_records
 from mindex.present.text import note_lines
+from mindex.regular_files import read_regular
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
@@ -151,7 +152,7 @@ def domain_map(text: str) -> dict[str, str]:
 def _domain_settings(source: Path) -> dict[str, object]:
     """Return the domain map of the source folder, if it has one."""
     try:
-        domains = domain_map((source / DOMAIN_MAP).read_text(encoding="utf-8-sig", errors="replace"))
+        domains = domain_map(read_regular(source / DOMAIN_MAP).decode("utf-8-sig", "replace"))
     except OSError:
         return {}
     return {"index.domains": domains} if domains else {}

@@ -23,17 +23,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from mindex.atomic_write import replaced_file
 from mindex.private_files import make_private_folder
 from mindex.providers.model_files import checksum
 from mindex.providers.onnx.native_calls import native_call
 from mindex.providers.onnx.seal import is_sealed, seal
+from mindex.temporary_files import replaced_file
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, SessionOptions
 
-_DAY = 24 * 60 * 60
-_STALE_AFTER = 30 * _DAY
+_STALE_AFTER = 30 * 24 * 60 * 60
 _INT8_VERSION = "1"  # raise it when `minilm_int8.py` or the comparison changes: copies are made anew
 _CPUINFO_BYTES = 8192  # the first processor's lines, of hundreds
 _FATAL = 4  # severity of what ONNX Runtime may log: failures are handled here or raised
@@ -145,11 +144,10 @@ def _save_copy(model: Path | bytes, copy: Path) -> bool:
 
 
 def _remove_old(copy: Path) -> None:
-    """Remove copies of old versions and temporary files of killed processes: each is 90 MB."""
-    for file in copy.parent.iterdir():
-        oldest = {".ort": _STALE_AFTER, ".part": _DAY, ".tmp": _DAY}.get(file.suffix)
+    """Remove copies of old versions: each is 90 MB."""
+    for file in copy.parent.glob("*.ort"):
         with contextlib.suppress(OSError):
-            if oldest and file != copy and file.stat().st_mtime < time.time() - oldest:
+            if file != copy and file.stat().st_mtime < time.time() - _STALE_AFTER:
                 file.unlink()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mindex.clock import now_ms
+from mindex.errors import StoreError
 from mindex.model import Change, Record
 from mindex.store import record_json
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
@@ -119,6 +120,7 @@ _MARK_UNANSWERED = """
 INSERT INTO extractions (record, at, facts) SELECT id, %s, -1 FROM records WHERE id = %s AND kind = 'turn'
 ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = extractions.facts - 1 WHERE extractions.facts < 0
 """
+_LAST_ACCESS = "SELECT coalesce(max(key), 0) FROM access_log"
 # Pruning the access log reads its oldest rows, so only one batch in so many does it.
 _PRUNE_EVERY = 200
 LARGEST_OFFSET = 2**62  # PostgreSQL counts in 64 bits
@@ -200,6 +202,18 @@ class PostgresEntries:
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses and self._logs_access:
             self._engine.background.submit(lambda transaction: _log(transaction, accesses, oldest=oldest, rows=rows))
+
+    def prune_access_log(self, *, oldest: int, rows: int) -> None:
+        self._engine.background.flush()
+        self._write(lambda transaction: _prune(transaction, oldest, rows))
+
+    def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
+        if self._database.read_only:
+            return
+        with suppress(StoreError), self._database.read() as transaction:
+            first = transaction.row("SELECT key, at FROM access_log ORDER BY key LIMIT 1")
+            if first is not None and (first[1] < oldest or transaction.value(_LAST_ACCESS) - first[0] >= rows):
+                self._engine.background.submit(lambda one: _prune(one, oldest, rows))
 
     def logged_queries(self) -> tuple[str, ...]:
         self._engine.background.flush()
@@ -431,6 +445,10 @@ def _log(transaction: Transaction, accesses: Sequence[Access], *, oldest: int, r
     rest = ([one.action for one in accesses], [one.query for one in accesses], [one.score for one in accesses])
     transaction.execute(_LOG_ACCESSES, ids, times, *rest)
     transaction.execute(_COUNT_ACCESS, ids, times)
-    last = transaction.value("SELECT coalesce(max(key), 0) FROM access_log")
-    if last % _PRUNE_EVERY < len(accesses):
-        transaction.execute("DELETE FROM access_log WHERE at < %s OR key <= %s", oldest, last - rows)
+    if transaction.value(_LAST_ACCESS) % _PRUNE_EVERY < len(accesses):
+        _prune(transaction, oldest, rows)
+
+
+def _prune(transaction: Transaction, oldest: int, rows: int) -> None:
+    last = transaction.value(_LAST_ACCESS)
+    transaction.execute("DELETE FROM access_log WHERE at < %s OR key <= %s", oldest, last - rows)

@@ -158,6 +158,14 @@ class ScopedEntries:
         """Log them also where the principal may only read: it is the server that counts."""
         self._entries.log_access(accesses, oldest=oldest, rows=rows)
 
+    def prune_access_log(self, *, oldest: int, rows: int) -> None:
+        self._rules.require_everything()
+        self._entries.prune_access_log(oldest=oldest, rows=rows)
+
+    def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
+        self._rules.require_everything()
+        self._entries.prune_access_log_later(oldest=oldest, rows=rows)
+
     def logged_queries(self) -> tuple[str, ...]:
         self._rules.require_everything()
         return self._entries.logged_queries()

@@ -5,24 +5,31 @@ database is replaced in one transaction: processes that have it open see the old
 """
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from mindex.atomic_write import replaced_file
 from mindex.clock import now_ms
-from mindex.errors import ConflictError, ForeignDatabaseError, NotFoundError, SchemaError, StoreError, UsageError
+from mindex.errors import (
+    ConflictError,
+    ForeignDatabaseError,
+    NoSpaceError,
+    NotFoundError,
+    SchemaError,
+    StoreError,
+    UsageError,
+)
 from mindex.ids import new_id
 from mindex.model.backup import Backup, RestoredBackup
 from mindex.private_files import make_private_folder
 from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.errors import refused_by_disk
+from mindex.store.sqlite.file_access import opened
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
 from mindex.store.sqlite.row_checksums import watch_writes
+from mindex.temporary_files import replaced_file, temporary_folder
 
 _COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind ORDER BY kind"
 _COUNT_ROWS = (
@@ -67,12 +74,15 @@ class SqliteBackups:
         """
         if not backup.exists():
             raise NotFoundError(f"there is no backup {backup}", "check the path")
+        if not backup.is_file():  # to open a pipe would wait
+            raise UsageError(f"{backup} is not a file", "name a backup")
         if self._path.exists() and backup.samefile(self._path):
             raise UsageError(f"{backup} is the database itself", "name a backup of it")
         make_private_folder(self._path.parent)
-        with TemporaryDirectory(dir=self._path.parent, prefix=".mindex-restore-") as folder:
-            prepared = Path(folder) / "memory.db"
-            records = _prepare(backup, prepared)
+        with temporary_folder("mindex-restore", self._path.parent) as folder:
+            prepared = folder / "memory.db"
+            with self._named(prepared, backup):
+                records = _prepare(backup, prepared)
             try:
                 kept = self._replace_content(prepared)
             except _UnsoundError:
@@ -83,6 +93,15 @@ class SqliteBackups:
                     raise self._error(error) from error
                 kept = self._replace_file(prepared)
         return RestoredBackup(str(self._path), str(backup), records, str(kept or ""))
+
+    @contextlib.contextmanager
+    def _named(self, prepared: Path, backup: Path) -> Iterator[None]:
+        """Have errors of the copy that is prepared name the backup; for want of space, the database beside it."""
+        try:
+            yield
+        except StoreError as error:
+            named = self._path if isinstance(error, NoSpaceError) else backup
+            raise type(error)(error.message.replace(str(prepared), str(named)), error.hint) from error
 
     def _replace_content(self, prepared: Path) -> Path | None:
         """Replace the content of the database in one transaction. Returns the copy of what it was."""
@@ -142,13 +161,9 @@ def _prepare(backup: Path, prepared: Path) -> Mapping[str, int]:
             records = _copy(source, prepared)
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{backup} cannot be read ({error})", "name another backup") from error
-    engine = SqliteEngine(prepared, wait=DEFAULT_WAIT)
-    try:
-        with engine.database.write() as connection:
-            connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (_MARK, RESTORING))
-            put_epoch(connection, new_id())
-    finally:
-        engine.close()
+    with contextlib.closing(SqliteEngine(prepared, wait=DEFAULT_WAIT)) as engine, engine.database.write() as connection:
+        connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (_MARK, RESTORING))
+        put_epoch(connection, new_id())
     return records
 
 
@@ -174,13 +189,8 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
         return dict(copy.execute(_COUNT_KINDS).fetchall())
 
 
-@contextlib.contextmanager
-def _opened(path: Path, *, writable: bool = False) -> Iterator[sqlite3.Connection]:
-    # A connection that may not write leaves the files of the write-ahead log behind.
-    writable = writable or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    uri = f"{path.absolute().as_uri()}?mode={'rw' if writable else 'ro'}"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=DEFAULT_WAIT, isolation_level=None)) as connection:
-        yield connection
+def _opened(path: Path, *, writable: bool = False) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+    return opened(path, wait=DEFAULT_WAIT, writable=writable)
 
 
 @contextlib.contextmanager
@@ -200,6 +210,8 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _is_backup(path: Path) -> bool:
+    if not path.is_file():  # to open a pipe would wait
+        return False
     try:
         with _opened(path) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()

@@ -25,12 +25,15 @@ from mindex.store.sqlite.errors import (
     Texts,
     error_of,
     is_busy,
+    lacks_space,
     locked_error,
+    no_space,
     primary_code,
     store_error,
 )
+from mindex.store.sqlite.file_access import ALONE, FileConnection, connect, is_writable, open_to_read
 from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
-from mindex.store.sqlite.row_checksums import Connection
+from mindex.temporary_files import remove_abandoned
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
@@ -93,8 +96,10 @@ class Database:
         self.on_reopened: Callable[[], None] = lambda: None  # called when the path names another file than before
         self._guard = FileGuard(path)
         self.generation = 0  # of connections: those to a file that was replaced are closed when they are given back
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[FileConnection] = []
         self._writers: dict[bool, tuple[int, sqlite3.Connection]] = {}
+        self._opening = threading.RLock()  # of readers, which may lock others out, and writers
+        self._readers_alone = 0  # that lock other processes out
         self._cut_again_at = 0.0
         self._lock = threading.Lock()
         self._reopen_lock = threading.RLock()
@@ -106,8 +111,9 @@ class Database:
         self._reader_views: Sequence[str] = ()
         self._prepare_writer: Callable[[sqlite3.Connection], None] = _leave_as_it_is
         self.damaged: dict[str, None] = {}  # names of rows that were left out, in the order in which they were met
-        if path.is_dir():
-            raise StoreError(f"{path} is a folder, not a database", "name a file, for example memory.db, with --db")
+        if path.exists() and not path.is_file():
+            kind = "folder" if path.is_dir() else "pipe or device"
+            raise StoreError(f"{path} is a {kind}, not a database", "name a file, for example memory.db, with --db")
         self.read_only = not self._writable()
 
     def _writable(self) -> bool:
@@ -117,26 +123,23 @@ class Database:
         except OSError as error:
             raise StoreError(f"cannot create {folder}: {error.strerror}", "choose another --db") from error
         if self.path.exists():
-            return os.access(self.path, os.W_OK) and os.access(folder, os.W_OK)
+            return is_writable(self.path)
         if not os.access(folder, os.W_OK):
             raise StoreError(f"cannot create {self.path}: the folder is read-only", "choose another --db")
         return True
 
-    def _open(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        if mode == "rwc" and self._prepared:
-            uri = uri.removesuffix("c")
-        elif mode == "rwc" and not self.path.exists():
+    def _open(self, mode: str) -> FileConnection:
+        is_shared_and_writable = mode == "rwc"
+        if is_shared_and_writable and self._prepared:
+            mode = "rw"
+        elif is_shared_and_writable and not self.path.exists():
             self._create()
         self._guard.before_open()
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False, cached_statements=256,
-            factory=Connection,
-        )  # fmt: skip
+        connection = connect(self.path, mode, self.wait)
         connection.damaged = self.damaged
         try:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")  # before anything can meet a lock
-            if mode == "rwc":
+            if is_shared_and_writable:
                 self._use_wal(connection)
                 connection.execute(f"PRAGMA journal_size_limit = {LONGEST_LOG}")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -161,19 +164,40 @@ class Database:
             return
         self._execute_when_free(connection, "PRAGMA journal_mode = WAL", self.wait)
 
-    def _open_reader(self) -> sqlite3.Connection:
-        if not self.read_only:
-            return self._open("rwc")
-        connection = self._open("ro")
-        try:
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            connection.close()
-            # A WAL database in a folder that is read-only: readable only as a file that no process changes.
-            connection = self._open("ro&immutable=1")
-        for view in self._reader_views:
-            connection.execute(view)
+    def _open_reader(self) -> FileConnection:
+        with self._opening:
+            usual = "ro" if self.read_only else ALONE if self._readers_alone else "rwc"
+            connection = open_to_read(self.path, self._open, usual=usual)
+            self._readers_alone += connection.locks_out_others
+        if self.read_only:
+            for view in self._reader_views:
+                connection.execute(view)
         return connection
+
+    def _borrow_reader(self) -> FileConnection:
+        """An idle connection, or a new one."""
+        idle = self._take_idle_reader()
+        return self._open_reader() if idle is None else idle
+
+    def _take_idle_reader(self) -> FileConnection | None:
+        with self._lock:
+            idle = self._readers.pop() if self._readers else None
+        if idle is not None and not idle.is_unchanged:
+            idle.close()
+            return None
+        return idle
+
+    def _give_back(self, connection: FileConnection, generation: int) -> None:
+        if connection.locks_out_others:
+            with self._opening:
+                connection.close()
+                self._readers_alone -= 1
+            return
+        with self._lock:
+            if self._closed or generation != self.generation:
+                connection.close()
+            else:
+                self._readers.append(connection)
 
     def prepare_readers(self, views: Sequence[str]) -> None:
         """Have every connection of a read-only file create these temporary views."""
@@ -204,22 +228,21 @@ class Database:
                 yield connection
 
     @contextlib.contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            generation = self.generation
-            idle = self._readers.pop() if self._readers else None
-        connection = idle or self._open_reader()
+    def _reader(self) -> Iterator[FileConnection]:
+        generation = self.generation  # before: a connection to a file that is replaced now is not kept
+        connection = self._borrow_reader()
         try:
             connection.execute("BEGIN")
-            yield connection
+            try:
+                yield connection
+            except sqlite3.DatabaseError:
+                connection.check_unchanged()  # what was read may have been half of a change
+                raise
+            connection.check_unchanged()
         finally:
             if connection.in_transaction:  # not where an error has ended it
                 connection.execute("ROLLBACK")
-            with self._lock:
-                if self._closed or generation != self.generation:
-                    connection.close()
-                else:
-                    self._readers.append(connection)
+            self._give_back(connection, generation)
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[sqlite3.Connection]:
@@ -238,9 +261,10 @@ class Database:
             try:
                 yield connection
                 connection.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                self._free_log(connection, error)
                 raise
             if self._look() not in USABLE:
                 raise self._error(REPLACED_MEANWHILE)
@@ -308,10 +332,9 @@ class Database:
         cut = self._guard.log_is_cut()
         if cut is not None:
             return cut
-        with self._lock:
-            idle = self._readers.pop() if self._readers else None
+        generation = self.generation
         try:
-            connection = idle or self._open_reader()
+            connection = self._borrow_reader()
         except (sqlite3.DatabaseError, StoreError):
             return False  # the next one that is opened says why
         deadline = time.monotonic() + self.wait
@@ -327,8 +350,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             return error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHORT_READ
         finally:
-            with self._lock:
-                self._readers.append(connection)
+            self._give_back(connection, generation)
 
     def _reopen(self, *, lost_log: bool) -> None:
         """Leave all connections behind, and have the owner of this object prepare the new file."""
@@ -368,16 +390,15 @@ class Database:
         """
         if self._guard.log_size():
             return
-        with self._lock:
-            connection = self._readers.pop() if self._readers else None
+        generation = self.generation
+        connection = self._take_idle_reader()
         if connection is None:
             raise self._error(LOST_LOG)
         try:
             if not self._cut_log(connection, _LOST_LOG_WAIT_MS):
                 raise self._error(LOST_LOG)
         finally:
-            with self._lock:
-                self._readers.append(connection)
+            self._give_back(connection, generation)
 
     def _bound_log(self, connection: sqlite3.Connection) -> None:
         is_due = self._guard.log_size() > LONGEST_LOG and time.monotonic() >= self._cut_again_at
@@ -396,6 +417,12 @@ class Database:
         finally:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
         return not busy
+
+    def _free_log(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        """Give back the space that a change has taken in the write-ahead log before the disk was full."""
+        if isinstance(error, sqlite3.OperationalError) and lacks_space(error):
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._cut_log(connection, _CUT_WAIT_MS)
 
     def remember_content(self) -> None:
         """Remember what the prepared file says, to notice when it is replaced, or another program writes it."""
@@ -437,7 +464,11 @@ class Database:
             del self._writers[durable]
             connection.close()
         generation = self.generation
-        connection = self._open("rwc")
+        remove_abandoned(self.path.parent)
+        with self._opening:
+            if self._readers_alone:  # it would share their lock, and keep other processes out as long as it is open
+                raise no_space(self.path)
+            connection = self._open("rwc")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._prepare_writer(connection)
         self._writers[durable] = generation, connection
@@ -480,7 +511,7 @@ class Database:
             raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
 
     def _store_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        is_cut = primary_code(error) == sqlite3.SQLITE_IOERR and self._log_is_cut()
+        is_cut = primary_code(error) == sqlite3.SQLITE_IOERR and not lacks_space(error) and self._log_is_cut()
         return self._error(SHORTER_LOG) if is_cut else store_error(error, self.path, self.wait)
 
     def _error(self, texts: Texts, error: Exception | None = None) -> StoreError:
@@ -505,6 +536,7 @@ class Database:
                 connection.execute("VACUUM")
             except sqlite3.OperationalError as error:
                 if not is_busy(error):
+                    self._free_log(connection, error)
                     raise
                 return False
             finally:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import COLUMNS, analyze_record, fold
-from mindex.errors import StoreError
+from mindex.errors import NoSpaceError, StoreError
 from mindex.model import Check, Progress, Report
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.last_change import is_as_last_changed
@@ -15,7 +16,7 @@ from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED
-from mindex.store.sqlite.table_scan import ScannedRow, scan_table
+from mindex.store.sqlite.table_scan import row_name, scan_table
 
 if TYPE_CHECKING:
     from mindex.store.sqlite.engine import SqliteEngine
@@ -27,13 +28,6 @@ JSON_COLUMNS = {
     "records": ("tags", "entities", "fields"), "history": ("before", "after"), "collections": ("exclude",),
     "documents": ("tags", "links", "fields"), "models": ("settings",), "tokens": ("collections",),
 }  # fmt: skip
-# How a row is called, by its first column that has a name for people.
-_NAMES = {
-    "records": ("record", "id"),
-    "history": ("change", ""),
-    "documents": ("file", "path"),
-    "tokens": ("token", "name"),
-}
 _WITHOUT_RECORD = "SELECT DISTINCT record FROM history WHERE record NOT IN (SELECT id FROM records)"
 _LIVE_KEYS = "SELECT key, id FROM records WHERE retired_at IS NULL ORDER BY key"
 _TOKENS = f"SELECT rowid, {', '.join(COLUMNS)} FROM records_fts WHERE rowid BETWEEN ? AND ?"
@@ -55,23 +49,18 @@ def deep_checks(engine: SqliteEngine, report: Report | None) -> tuple[Check, ...
         }
         found = [_made(name, check) for name, check in named.items()]
     if not engine.database.read_only:
-        found.append(_made("keyword index, inside", lambda: _keyword_index(engine)))
+        with suppress(NoSpaceError):  # then it is left out, as where the file is read-only
+            found.append(_made("keyword index, inside", lambda: _keyword_index(engine)))
     return tuple(found)
 
 
 def _made(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
+    except NoSpaceError:
+        raise
     except (sqlite3.DatabaseError, StoreError, *MALFORMED) as error:
         return Check(name, False, " ".join(str(error).split()), REPAIR)
-
-
-def row_name(table: str, row: ScannedRow) -> str:
-    """What a row is called in a report."""
-    if row.key is None:
-        return f"a page of {table}"
-    noun, column = _NAMES.get(table, (f"{table} row", ""))
-    return f"{noun} {row.values.get(column) or row.key}"
 
 
 class _Run:

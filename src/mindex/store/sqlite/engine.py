@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
-from mindex.errors import StoreBusyError, StoreError
+from mindex.errors import NoSpaceError, StoreBusyError, StoreError
 from mindex.ids import new_id
 from mindex.store.background import BackgroundWriter
 from mindex.store.sqlite import keyword, record_rows
@@ -66,18 +66,21 @@ class SqliteEngine:
         self.database.remember_content()
 
     def _follow_analyzer(self) -> None:
-        """Rebuild the keyword index after an upgrade, unless another process does: until then the old one is used."""
+        """Rebuild the keyword index after an upgrade, unless another process does: until then the old one is used.
+
+        It is also used while the disk has no space left.
+        """
         with self.database.read() as connection:
             version = _analyzer_version(connection)
             epoch = read_value(connection, EPOCH)
         if self.database.read_only:
             return
         if epoch is None:  # of a file that an older mindex has made
-            with self.database.write() as connection:
+            with suppress(NoSpaceError), self.database.write() as connection:
                 if read_value(connection, EPOCH) is None:
                     put_epoch(connection, new_id())
         if version < ANALYZER_VERSION:
-            with suppress(StoreBusyError), self.database.write(wait=_REBUILD_WAIT) as connection:
+            with suppress(StoreBusyError, NoSpaceError), self.database.write(wait=_REBUILD_WAIT) as connection:
                 if _analyzer_version(connection) < ANALYZER_VERSION:
                     rebuild_words(connection)
 

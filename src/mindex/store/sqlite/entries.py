@@ -5,16 +5,17 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
+from mindex.errors import StoreError
 from mindex.model import Change, Record
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.link_targets import targets_by_source
-from mindex.store.sqlite import program_numbers, record_rows
+from mindex.store.sqlite import access_log, program_numbers, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
 from mindex.store.sqlite.history_rows import read_change_rows, read_changes, to_changes
@@ -81,13 +82,6 @@ _BY_TYPE = f"SELECT type, count(*) FROM records WHERE {_MEMORIES} GROUP BY type 
 _COUNT_ACCESSES = f"""
 SELECT coalesce(sum(count), 0) FROM accesses WHERE record IN (SELECT key FROM records WHERE {_MEMORIES})
 """
-_LOG_ACCESS = """
-INSERT INTO access_log (record, at, action, query, score) SELECT key, ?2, ?3, ?4, ?5 FROM records WHERE id = ?1
-"""
-_COUNT_ACCESS = """
-INSERT INTO accesses (record, count, last_at) SELECT key, 1, ?2 FROM records WHERE id = ?1
-ON CONFLICT (record) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)
-"""
 _UNEXTRACTED = """
 FROM records r LEFT JOIN extractions e ON e.record = r.key
 WHERE r.kind = 'turn' AND r.retired_at IS NULL AND coalesce(e.facts, -1) < 0
@@ -103,8 +97,6 @@ ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = facts - 1 WHERE fac
 """
 # From so many entries on it pays to look up and write them all at once.
 _FEW = 8
-# Pruning the access log reads all of it, so only one batch in so many does it.
-_PRUNE_EVERY = 200
 
 
 # What a search does without (purging, statistics, export, import) is imported when first used (tests/test_costs.py).
@@ -165,7 +157,19 @@ class SqliteEntries:
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses and self._logs_access:
-            self._engine.background.submit(lambda connection: _log(connection, accesses, oldest=oldest, rows=rows))
+            self._engine.background.submit(lambda one: access_log.log(one, accesses, oldest=oldest, rows=rows))
+
+    def prune_access_log(self, *, oldest: int, rows: int) -> None:
+        self._engine.background.flush()
+        with self._engine.write() as connection:
+            access_log.prune(connection, oldest=oldest, rows=rows)
+
+    def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
+        if self._database.read_only:
+            return
+        with suppress(StoreError), self._database.read() as connection:
+            if access_log.is_beyond(connection, oldest=oldest, rows=rows):
+                self._engine.background.submit(lambda one: access_log.prune(one, oldest=oldest, rows=rows))
 
     def logged_queries(self) -> tuple[str, ...]:
         self._engine.background.flush()
@@ -357,11 +361,3 @@ def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str
     if retry_policy is None:
         return clause, values
     return f"{clause} {_RETRIED}", (*values, retry_policy.failures, retry_policy.since)
-
-
-def _log(connection: sqlite3.Connection, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
-    connection.executemany(_LOG_ACCESS, [(one.record, one.at, one.action, one.query, one.score) for one in accesses])
-    connection.executemany(_COUNT_ACCESS, [(one.record, one.at) for one in accesses])
-    last = read_value(connection, "SELECT coalesce(max(key), 0) FROM access_log")
-    if last % _PRUNE_EVERY < len(accesses):
-        connection.execute("DELETE FROM access_log WHERE at < ? OR key <= ?", (oldest, last - rows))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from mindex.errors import StoreBusyError, StoreError
+from mindex.errors import NoSpaceError, StoreBusyError, StoreError
 from mindex.store.damage_notes import REPAIR
 
 Texts: TypeAlias = tuple[str, str]  # what happened to {path}, with the {error}; and what to do
@@ -22,7 +22,6 @@ SHORTER_LOG = (
 )
 # SQLite's primary result code → what happened, and what to do.
 _ERRORS = {
-    sqlite3.SQLITE_FULL: ("no space left to write {path}", "free some space; nothing that was stored is lost"),
     sqlite3.SQLITE_IOERR: ("the disk refused to read or write {path}", _CHECK_DISK),
     sqlite3.SQLITE_READONLY: READ_ONLY,
     sqlite3.SQLITE_NOTADB: ("{path} is not a SQLite database", "choose another --db, or move that file away"),
@@ -41,6 +40,8 @@ _NOT_WRITTEN = (
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE,
 )  # fmt: skip
 _NO_NEW_FILE = ("SQLite cannot write {path}", "choose another folder, and a path of less than 400 characters")
+# The same, and what SQLite says of a new file beside the database that it cannot make.
+_LACK_OF_SPACE = (*_NOT_WRITTEN, sqlite3.SQLITE_CANTOPEN)
 _OTHER_ERROR = ("{path}: {error}", "run `mindex doctor`")
 _OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, or choose another --db")
 
@@ -48,6 +49,11 @@ _OTHER_OPERATIONAL_ERROR = ("cannot use {path}: {error}", "run `mindex doctor`, 
 def primary_code(error: sqlite3.Error) -> int:
     """SQLite's primary result code; 0 for an error that Python's module raised itself."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the extended part says more than is needed
+
+
+def lacks_space(error: sqlite3.Error) -> bool:
+    """Whether SQLite could not write a file, or make one beside the database."""
+    return getattr(error, "sqlite_errorcode", 0) in _LACK_OF_SPACE
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -60,8 +66,14 @@ def store_error(error: sqlite3.DatabaseError, path: Path, wait: float) -> StoreE
     code = primary_code(error)
     if code in _BUSY:
         return locked_error(path, wait)
+    if code == sqlite3.SQLITE_FULL or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return no_space(path)
     other = _OTHER_OPERATIONAL_ERROR if isinstance(error, sqlite3.OperationalError) else _OTHER_ERROR
     return error_of(_ERRORS.get(code, other), path, error)
+
+
+def no_space(path: Path) -> NoSpaceError:
+    return NoSpaceError(f"no space left to write {path}", "free some space; nothing that was stored is lost")
 
 
 def locked_error(path: Path, wait: float) -> StoreBusyError:
@@ -83,4 +95,4 @@ def refused_by_disk(path: Path) -> Iterator[None]:
             raise error_of(_NO_NEW_FILE, path) from error
         if error.sqlite_errorcode not in _NOT_WRITTEN:
             raise
-        raise error_of(_ERRORS[primary_code(error)], path) from error
+        raise store_error(error, path, 0) from error

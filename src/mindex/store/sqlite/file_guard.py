@@ -164,13 +164,7 @@ class FileGuard:
         `written`: by a checkpoint, or by another program; `look_into` tells. `lost log`: the file is the same, but its
         write-ahead log is not. `shorter log`: by a checkpoint, or by another program; `log_is_cut` tells of most.
         """
-        try:
-            status = self.path.stat()
-        except OSError as error:
-            raise StoreError(
-                f"{self.path} is gone while it is in use ({error.strerror}): nothing more can be stored in it",
-                "move it back, or put a backup in its place with `mindex restore-backup FILE`",
-            ) from None
+        status = self._status()
         if (status.st_dev, status.st_ino) != self._file:
             return "replaced"
         if self._wal is not None:
@@ -183,6 +177,15 @@ class FileGuard:
                 return "shorter log"
             self._log_size = log.st_size
         return "same" if (status.st_size, status.st_mtime_ns) == self._written else "written"
+
+    def _status(self) -> os.stat_result:
+        try:
+            return self.path.stat()
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} is gone while it is in use ({error.strerror}): nothing more can be stored in it",
+                "move it back, or put a backup in its place with `mindex restore-backup FILE`",
+            ) from None
 
     def _log_status(self) -> os.stat_result | None:
         try:
@@ -253,7 +256,7 @@ class FileGuard:
         if time.monotonic() < self._look_again_at:
             return
         began = time.thread_time()  # not the time of the clock, which on a busy machine would be far longer
-        status = self.path.stat()
+        status = self._status()
         for _ in range(5):
             raw = self._read_raw()
             if raw is not None:

@@ -8,12 +8,14 @@ from random import choice
 from mindex.analyzer import COLUMNS, analyze_record
 from mindex.model import Check, Term
 from mindex.private_files import is_public
-from mindex.store.damage_notes import REPAIR
+from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.file_guard import log_is_older, logs_set_aside
 from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.postings import LAST_CHANGE, SEQ, has_postings
 from mindex.store.sqlite.queries import read_column, read_value
+from mindex.store.sqlite.table_scan import row_name, scan_table
+from mindex.temporary_files import left_behind
 
 _SAMPLE = 200
 
@@ -63,6 +65,26 @@ def log_checks(path: Path, connection: sqlite3.Connection) -> tuple[Check, ...]:
         advice = "remove it if nothing is missed, or rename it to FILE-wal beside that file"
         found.append(Check("write-ahead log", False, message, advice))
     return tuple(found)
+
+
+def history_checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
+    """Changes that are not as they were stored, which no search reads; nothing where all are."""
+    try:
+        damaged = tuple(row_name("history", row) for row in scan_table(connection, "history") if not row.sound)
+    except sqlite3.DatabaseError as error:
+        return (Check("changes", False, str(error), REPAIR),)
+    if not damaged:
+        return ()
+    return (Check("changes", False, f"{len(damaged)} are damaged: {first_names(damaged)}", REPAIR),)
+
+
+def leftover_checks(path: Path) -> tuple[Check, ...]:
+    """Temporary files beside the database whose processes were killed; nothing where there are none."""
+    advice = "remove it, or run `mindex optimize`, which removes those of mindex 0.1.0 only when they are a day old"
+    return tuple(
+        Check("temporary file", False, f"{file} was left behind by a killed process and may contain entries", advice)
+        for file in left_behind(path.absolute().parent)
+    )
 
 
 def _integrity(connection: sqlite3.Connection) -> Check:

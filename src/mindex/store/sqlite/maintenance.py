@@ -44,13 +44,14 @@ class SqliteMaintenance:
         )
 
     def check(self) -> tuple[Check, ...]:
-        from mindex.store.sqlite.health import access_check, checks, log_checks  # only `doctor` needs it
+        from mindex.store.sqlite import health  # only `doctor` needs it
 
         path = self._database.path
         with self._database.read() as connection:
-            of_log = log_checks(path, connection)
+            of_log = health.log_checks(path, connection)
         with self._database.read() as connection:
-            return (*checks(connection), access_check(path), *of_log)
+            found = (*health.checks(connection), *health.history_checks(connection))
+        return (*found, health.access_check(path), *of_log, *health.leftover_checks(path))
 
     def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
         from mindex.store.sqlite.deep_check import deep_checks  # as in `check`

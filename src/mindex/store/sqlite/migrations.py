@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
-from mindex.errors import ForeignDatabaseError, SchemaError
+from mindex.errors import ForeignDatabaseError, NoSpaceError, SchemaError
 from mindex.ids import new_id
-from mindex.private_files import make_private_file
 from mindex.store.rules.undo_batch_ids import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 from mindex.store.sqlite.file_guard import put_epoch
 from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS, add_checksums, add_function
+from mindex.temporary_files import replaced_file
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -160,13 +160,21 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     if database.read_only and version >= _OLDEST_READ:
         database.prepare_readers(_read_only_views(version))
         return version
-    with database.write(durable=True) as connection:
-        version = version_of(connection)  # another process may have been faster
-        if 0 < version < target:
-            _back_up(database, version)
-        for step in range(version, target):
-            migrations[step](connection)
-            connection.execute(f"PRAGMA user_version = {step + 1}")
+    try:
+        with database.write(durable=True) as connection:
+            version = version_of(connection)  # another process may have been faster
+            if 0 < version < target:
+                _back_up(database, version)
+            for step in range(version, target):
+                migrations[step](connection)
+                connection.execute(f"PRAGMA user_version = {step + 1}")
+    except NoSpaceError as error:
+        if not version:
+            raise
+        raise NoSpaceError(
+            f"{database.path} was made by an older mindex, and there is no space left to bring it up to date",
+            f"free about {-(-3 * database.path.stat().st_size // 2**20)} MB; the database is unchanged",
+        ) from error
     return target
 
 
@@ -188,10 +196,9 @@ def _refuse_foreign(database: Database, connection: sqlite3.Connection, version:
 def _back_up(database: Database, version: int) -> None:
     """Copy the file as it is now; the caller holds the write lock, so nothing changes meanwhile."""
     path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
-    try:
-        make_private_file(path)
-        with database.read() as source, contextlib.closing(sqlite3.connect(path)) as target:
-            source.backup(target)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    with (
+        replaced_file(path) as file,
+        database.read() as source,
+        contextlib.closing(sqlite3.connect(file.name)) as target,
+    ):
+        source.backup(target)

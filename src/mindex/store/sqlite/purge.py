@@ -1,7 +1,9 @@
 """Removing records for good from a SQLite file: from every table, every index, and the file's free pages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from mindex.errors import StoreError
 from mindex.model import PurgeResult
 from mindex.model.consolidation import FROM
 from mindex.store.cache_kinds import TEXT_CACHES
@@ -14,6 +16,10 @@ SELECT b.id FROM links l JOIN records a ON a.key = l.source JOIN records b ON b.
 WHERE l.kind = ? AND a.kind = 'turn' AND b.retired_at IS NULL AND l.source IN {marks} ORDER BY b.key
 """
 _FORGET_QUERY = "UPDATE access_log SET query = '' WHERE query != '' AND (instr(?1, query) OR instr(query, ?1))"
+_STILL_READ = (
+    "another process still reads an older state of the file; the text leaves it when that one is done: run"
+    " `mindex optimize` then"
+)
 _REFERENCES = (
     ("access_log", "record"), ("accesses", "record"), ("entities", "record"), ("extractions", "record"),
     ("links", "source"), ("links", "target"),
@@ -21,7 +27,18 @@ _REFERENCES = (
 
 
 def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
+    """See `EntryStore.purge`. What follows the transaction only cleans the file: a failure there is a note."""
     engine.background.flush()  # what waits there may hold texts of these records
+    result = _delete(engine, ids)
+    try:
+        erased = _erase(engine)
+    except StoreError as error:
+        note = f"the file still contains what was purged ({error.message}): free some space, then run `mindex optimize`"
+        return replace(result, erased=False, notes=(note,))
+    return result if erased else replace(result, erased=False, notes=(_STILL_READ,))
+
+
+def _delete(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
     removed = vectors = history = 0
     facts: dict[str, None] = {}
     with engine.write(durable=True) as connection:
@@ -38,9 +55,14 @@ def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
             record_rows.remove_rows(connection, keys)
             removed += len(keys)
         caches.clear(connection, TEXT_CACHES)  # a text that is purged may be among them
-        # Deleted words stay in the segments of the index until they are merged.
+    left = tuple(id_ for id_ in facts if id_ not in frozenset(ids))
+    return PurgeResult(removed, vectors, history, facts=left)
+
+
+def _erase(engine: SqliteEngine) -> bool:
+    """Remove what deleted rows left in indexes and free pages. Returns whether nothing of them is left."""
+    with engine.write() as connection:  # deleted words stay in the segments of the index until they are merged
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
     engine.vectors.pack(force=True)
     engine.postings.build_anew()
-    left = tuple(id_ for id_ in facts if id_ not in frozenset(ids))
-    return PurgeResult(removed, vectors, history, facts=left, erased=engine.database.compact())
+    return engine.database.compact()

@@ -7,7 +7,6 @@ change that is left. What names a row that is lost goes, and what is derived is 
 import contextlib
 import json
 import sqlite3
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ from mindex.model.reports import RepairedTable, RepairReport
 from mindex.private_files import make_private_folder
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.sqlite import program_numbers, record_rows, row_checksums
-from mindex.store.sqlite.deep_check import JSON_COLUMNS, row_name
+from mindex.store.sqlite.deep_check import JSON_COLUMNS
 from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.errors import refused_by_disk
@@ -29,7 +28,8 @@ from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
 from mindex.store.sqlite.salvage_schema import open_source
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.table_scan import ScannedRow, scan_table
+from mindex.store.sqlite.table_scan import ScannedRow, row_name, scan_table
+from mindex.temporary_files import temporary_folder
 
 _REPORT_EVERY = 500
 # Tables whose first column is their rowid.
@@ -75,11 +75,11 @@ def salvage(source: Path, target: Path, report: Report | None = None) -> RepairR
     make_private_folder(target.absolute().parent)
     with (
         refused_by_disk(target),
-        tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=f".{target.name}.") as folder,
+        temporary_folder(target.name, target.absolute().parent) as folder,
     ):
-        made = Path(folder) / "new.db"
+        made = folder / "new.db"
         SqliteStore(made).close()
-        with open_source(source, Path(folder)) as damaged, contextlib.closing(sqlite3.connect(made)) as connection:
+        with open_source(source, folder) as damaged, contextlib.closing(sqlite3.connect(made)) as connection:
             run = _Run(damaged, connection, report or (lambda _: None))
             run.copy()
             run.mend()

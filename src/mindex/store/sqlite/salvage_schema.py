@@ -8,8 +8,10 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from mindex.errors import StoreError
+from mindex.store.sqlite.file_access import connect, is_writable, ways_left
 from mindex.store.sqlite.row_checksums import CHECKED
 
+_SECONDS = 5.0
 # A description that is as much like that of a table as this is that of the table: a few characters of it differ.
 _ALIKE = 0.8
 _OBJECTS = "SELECT rowid, type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -40,8 +42,8 @@ def open_source(path: Path, scratch: Path) -> Iterator[sqlite3.Connection]:
 def _connect(path: Path) -> sqlite3.Connection:
     """Open a file read-only. Entries of the list of tables that cannot be understood are passed by."""
     error: sqlite3.Error | None = None
-    for mode in ("ro", "ro&immutable=1"):  # the second is for a folder that cannot be written
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+    for mode in ("ro", *ways_left(path, read_only=not is_writable(path))):
+        connection = connect(path, mode, _SECONDS)
         connection.execute("PRAGMA writable_schema = ON")
         for _ in range(2):  # the first statement meets the error, and the next one goes on without what caused it
             try:

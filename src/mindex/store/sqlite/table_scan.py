@@ -7,6 +7,13 @@ from typing import Any
 
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS, checksum
 
+# How a row is called, by its first column that has a name for people.
+_NAMES = {
+    "records": ("record", "id"),
+    "history": ("change", ""),
+    "documents": ("file", "path"),
+    "tokens": ("token", "name"),
+}
 _FIRST, _LAST = -(2**63), 2**63 - 1
 
 
@@ -21,6 +28,14 @@ class ScannedRow:
     values: dict[str, Any]
     sound: bool = False  # it has its checksum, or there are no checksums in this file
     unchecked: bool = False  # it could have a checksum, and has none
+
+
+def row_name(table: str, row: ScannedRow) -> str:
+    """What a row is called in a report."""
+    if row.key is None:
+        return f"a page of {table}"
+    noun, column = _NAMES.get(table, (f"{table} row", ""))
+    return f"{noun} {row.values.get(column) or row.key}"
 
 
 def scan_table(connection: sqlite3.Connection, table: str) -> Iterator[ScannedRow]:

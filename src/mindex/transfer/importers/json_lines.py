@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mindex.errors import StoreError
+from mindex.regular_files import open_regular, read_regular
 from mindex.transfer.importer_base import SkippedRow
 from mindex.transfer.jsonl_export import LONGEST_LINE
 
@@ -32,7 +33,7 @@ def read_lines(file: IO[bytes], number: int = 0) -> Iterator[tuple[int, bytes | 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Json | SkippedRow]]:
     """Yield the number and the object of each line, in order."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for number, line in read_lines(file):
             yield number, line if isinstance(line, SkippedRow) else _object(number, line)
 
@@ -49,7 +50,7 @@ def read_json(path: Path) -> Any:
     """Return the value in an exported file. Raises StoreError where it is too large, too deep or no JSON."""
     if path.stat().st_size > _MOST_BYTES:
         raise StoreError(f"{path} is larger than {_MOST_BYTES // 2**20} MiB", "import the database instead")
-    raw = path.read_bytes()
+    raw = read_regular(path)
     if raw.count(b"[") + raw.count(b"{") > MOST_VALUES:
         raise StoreError(f"{path} holds more than {MOST_VALUES:,} lists and objects", "import the database instead")
     try:

@@ -8,6 +8,7 @@ from typing import IO, Any, TypeAlias
 
 from mindex.errors import MindexError, UsageError
 from mindex.model import Collection, Document
+from mindex.regular_files import open_regular
 from mindex.store.rules.program_numbers import former_numbers
 from mindex.transfer.importer_base import DocumentRows, ExportRow, Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.json_lines import MOST_VALUES, read_lines
@@ -49,7 +50,7 @@ class JsonlImporter(Importer):
         if header is None:
             raise UsageError(f"{path} is no export of mindex", "its first line would say so; use --from for others")
         read = 0
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.readline()
             former = _count(header.get("schema")) < _WITH_NUMBERS
             for row in map(_with_former_numbers, _rows(file)) if former else _rows(file):
@@ -64,7 +65,7 @@ class JsonlImporter(Importer):
 def _header(path: Path) -> dict[str, Any] | None:
     """Return the first line, None if it is not that of an export. Raises UsageError for one of a newer mindex."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             first = file.readline(_HEADER_BYTES)
         found = json.loads(first.decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from mindex.errors import UsageError
 from mindex.model.record_properties import RecordProperty, in_order
+from mindex.regular_files import open_regular
 from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.folder_files import read_files
 from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
@@ -41,7 +42,7 @@ class MarkdownImporter(Importer):
 
 def _read_file(file: Path, name: str) -> Iterator[ReadRow]:
     if _is_export(file):
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             yield from _FileReader(opened, name).rows()
     else:
         yield SkippedRow(name, "it is not from `mindex export`", row=False)
@@ -49,7 +50,7 @@ def _read_file(file: Path, name: str) -> Iterator[ReadRow]:
 
 def _is_export(file: Path) -> bool:
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             first = opened.read(200).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     except OSError:
         return False

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, UsageError
+from mindex.regular_files import open_regular
 from mindex.store.foreign_sqlite import ForeignDatabase
 from mindex.transfer.importer_base import ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
@@ -251,7 +252,7 @@ def _is_export(path: Path) -> bool:
     try:
         if path.suffix != ".json" or not path.is_file():
             return False
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             first = file.read(_FIRST_BYTES)
     except OSError:
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 from mindex.errors import UsageError
 from mindex.ingest.chunker import chunk_markdown
 from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.regular_files import read_regular
 from mindex.transfer.importer_base import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers.folder_files import read_files, wanted_files
 
@@ -36,7 +37,7 @@ class Notes(Importer):
             yield SkippedRow(name, f"it is larger than {_MAX_BYTES:,} bytes", row=False)
             return
         try:
-            parsed = chunk_markdown(decode(file.read_bytes()))
+            parsed = chunk_markdown(decode(read_regular(file)))
         except BinaryFile as error:
             yield SkippedRow(name, str(error), row=False)
             return
