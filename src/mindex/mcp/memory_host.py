@@ -131,11 +131,7 @@ class MemoryHost:
 
     def shown_error(self, error: MindexError) -> MindexError:
         """The error as the principal of the current request sees it."""
-        if self._memory is None:
-            return error
-        root = self.options.root
-        folders = (self._memory.folder, *((root, root.resolve()) if root is not None else ()))
-        return shown_error(error, self._memory.settings.database, folders)
+        return error if self._memory is None else shown_error(error, self._memory.settings.database)
 
     def error_text(self, error: MindexError) -> str:
         """The sentence of an error, for the principal of the current request."""

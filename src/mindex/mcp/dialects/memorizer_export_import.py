@@ -143,7 +143,7 @@ def _path_inside(folder: Path, file_path: str) -> Path:
     except (OSError, RuntimeError, ValueError):
         pass
     raise NotFoundError(
-        f"there is no file {file_path} in {folder}", "copy it there first; export_memory tells which it wrote"
+        f"there is no file {file_path} in the export folder", "copy it there first; export_memory tells which it wrote"
     )
 
 
