@@ -19,6 +19,7 @@ from mindex.errors import ConfigError
 from mindex.mcp.http import Address, app
 from tests.mcp.conftest import Served, structured, text
 from tests.mcp.team import Team, team_server
+from tests.running import run_here
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
@@ -189,6 +190,12 @@ async def test_the_entries_of_a_login_stay_with_a_token_that_is_made_later_and_c
         assert structured(await client.call_tool("search", {"query": "clocks"}))["total"] == 0
     async with team.client(token) as client:
         assert structured(await client.call_tool("search", {"query": "clocks"}))["total"] == 1
+    db, file = team.memory.settings.database, str(team.memory.folder / "emil.jsonl")
+    assert run_here("--db", db, "--agent", "emil", "export", file).code == 0
+    assert run_here("--db", db, "import", file, "--map", "emil=login:emil", "--no-embed").code == 0
+    for secret in ("o-emil", token):
+        async with team.client(secret) as client:
+            assert structured(await client.call_tool("search", {"query": "clocks"}))["total"] == 1
 
 
 @pytest.mark.parametrize("depth", [900, 100_000])
