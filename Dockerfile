@@ -1,16 +1,22 @@
 # One server for a team: `mindex serve --http`, for PostgreSQL or a SQLite file in the volume.
 # See docs/team.md. Checked by tests/test_docker.py as far as that is possible without Docker.
-FROM python:3.12-slim AS build
+# To pin the base image: docker build --build-arg PYTHON_IMAGE=python:3.12-slim@sha256:DIGEST .
+ARG PYTHON_IMAGE=python:3.12-slim
+FROM ${PYTHON_IMAGE} AS build
 
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE NOTICE requirements.lock ./
-COPY src ./src
-# The versions that the tests ran with.
+COPY pyproject.toml README.md LICENSE NOTICE requirements-run.lock requirements-postgres.lock requirements-build.lock ./
+# The versions that the tests ran with. Nothing is installed whose hash is not in a lock file, not even to build mindex.
 RUN python -m venv /opt/mindex \
- && sed -nE 's/^([A-Za-z0-9._-]+==[^ ;]+).*/\1/p' requirements.lock > versions.txt \
- && /opt/mindex/bin/pip install --no-cache-dir --constraint versions.txt '.[postgres]'
+ && /opt/mindex/bin/pip install --no-cache-dir --only-binary :all: --require-hashes \
+    -r requirements-run.lock -r requirements-postgres.lock \
+ && python -m venv /opt/build \
+ && /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-build.lock
+COPY src ./src
+RUN /opt/build/bin/pip wheel --no-index --no-deps --no-build-isolation --wheel-dir dist . \
+ && /opt/mindex/bin/pip install --no-index --no-deps dist/*.whl
 
-FROM python:3.12-slim
+FROM ${PYTHON_IMAGE}
 
 # Nothing runs as root, and the server needs no home: its data and its caches are in the volume.
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin mindex \

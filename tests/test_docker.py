@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from mindex.cli.serve import serve_command
@@ -48,14 +46,50 @@ def test_the_commands_of_both_files_are_ones_that_the_program_takes() -> None:
         assert not options["no_token"]
 
 
-@pytest.mark.skipif(shutil.which("sed") is None, reason="needs sed")
+def requirements(lock: str) -> dict[str, str]:
+    """The entries of a lock file by name: version, marker and hashes."""
+    text = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ")
+    entries = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return {entry.split("==")[0]: entry for entry in entries}
+
+
+def test_the_image_installs_only_packages_whose_hashes_are_locked() -> None:
+    installs = [command for run in instructions("RUN") for command in run.split("&&") if re.search(r"\bpip\b", command)]
+    assert len(installs) == 4
+    locks = []
+    for command in installs:
+        if "--no-index" in command:  # what is in the folder: mindex itself
+            assert "--no-deps" in command
+            assert "wheel" not in command or "--no-build-isolation" in command or "dist/" in command
+        else:
+            assert "--require-hashes" in command
+            locks += re.findall(r"-r (\S+)", command)
+    assert sorted(locks) == ["requirements-build.lock", "requirements-postgres.lock", "requirements-run.lock"]
+    for lock in locks:
+        for entry in requirements(lock).values():
+            assert re.fullmatch(r"[\w.-]+==[\w.+!-]+ ?(;[^-]*)?( +--hash=sha256:[0-9a-f]{64})+ *", entry), entry[:80]
+
+
 def test_the_image_gets_the_versions_that_the_tests_ran_with() -> None:
-    (expression,) = re.findall(r"sed -nE '([^']+)' requirements.lock", DOCKERFILE)
-    lock = ROOT / "requirements.lock"
-    versions = subprocess.run(["sed", "-nE", expression, lock], capture_output=True, text=True, check=True).stdout
-    names = dict(line.split("==") for line in versions.splitlines())
-    assert {"click", "mcp", "numpy", "psycopg", "psycopg-pool", "uvicorn"} <= set(names)
-    assert all(re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version) for version in names.values())
+    tested = {name: entry.split()[0] for name, entry in requirements("requirements.lock").items()}
+    installed = {**requirements("requirements-run.lock"), **requirements("requirements-postgres.lock")}
+    assert {name: entry.split()[0] for name, entry in installed.items()}.items() <= tested.items()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["postgres"]]
+    names = {re.split(r"[^\w.-]", one)[0].lower() for one in needed}
+    assert names <= set(installed)
+    backend = re.split(r"[^\w.-]", project["build-system"]["requires"][0])[0]
+    assert backend in requirements("requirements-build.lock")
+
+
+def test_base_images_are_arguments_that_take_a_digest() -> None:
+    assert instructions("FROM") == ["${PYTHON_IMAGE} AS build", "${PYTHON_IMAGE}"]
+    (default,) = instructions("ARG")
+    name, image = default.split("=")
+    assert SERVER["build"]["args"] == {name: f"${{{name}:-{image}}}"}
+    guide = (ROOT / "docs" / "team.md").read_text(encoding="utf-8")
+    for argument in (name, "DATABASE_IMAGE"):
+        assert re.search(rf"{argument}=\S+@sha256:", guide), argument
 
 
 def test_the_container_does_not_run_as_root_and_its_data_is_in_a_volume() -> None:
@@ -83,7 +117,9 @@ def test_every_variable_of_ours_is_one_that_the_program_reads() -> None:
 
 
 def test_compose_starts_the_server_when_the_database_with_pgvector_is_healthy() -> None:
-    assert re.fullmatch(r"pgvector/pgvector:0\.(?:[89]|\d\d)\.\d+-pg(?:1[7-9]|2\d)", DATABASE["image"])
+    assert re.fullmatch(
+        r"\$\{DATABASE_IMAGE:-pgvector/pgvector:0\.(?:[89]|\d\d)\.\d+-pg(?:1[7-9]|2\d)\}", DATABASE["image"]
+    )
     assert SERVER["depends_on"] == {"database": {"condition": "service_healthy"}}
     assert "pg_isready" in DATABASE["healthcheck"]["test"][-1]
     assert DATABASE["volumes"] == ["database:/var/lib/postgresql/data"]

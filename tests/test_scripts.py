@@ -187,6 +187,36 @@ def test_an_audit_names_each_vulnerability_once_and_says_how_much_was_looked_up(
     )
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "",
+        "no JSON",
+        '{"dependencies": []}',
+        '{"dependencies": [{"name": "numpy", "skip_reason": "none"}, {"name": "mcp", "skip_reason": "none"}]}',
+    ],
+)
+def test_an_audit_that_could_look_up_nothing_says_so_and_fails(
+    checks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str
+) -> None:
+    """A program in the place of pip-audit prints what it prints without a network, or where nothing is known."""
+    audit = script("audit")
+    for name, output in (("pip-audit", printed), ("cyclonedx-py", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '%s' '{output}'\necho unreachable >&2\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "mindex.cdx.json").write_text('{"components": []}')
+    monkeypatch.setattr(audit, "ROOT", tmp_path)
+    monkeypatch.setattr(audit, "ensure", lambda *_: tmp_path)
+    monkeypatch.setattr(audit, "run", lambda *_: None)
+    monkeypatch.setattr(audit, "run_environment", lambda: tmp_path)
+    monkeypatch.setattr(audit, "program", lambda folder, name: folder / name)
+    with pytest.raises(SystemExit) as ended:
+        audit.main()
+    assert str(ended.value.code).startswith("could not check: ")
+    assert "unreachable" in str(ended.value.code)
+
+
 def test_what_users_install_is_pinned_in_the_versions_that_are_tested() -> None:
     def pinned(lock: str) -> set[str]:
         lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()

@@ -16,7 +16,7 @@ Commands = Sequence[tuple[str, str]]
 _SERVER_OPTIONS = frozenset({"db", "db-read", "agent", "http", "root", "tools"})
 _COMMAND = re.compile(r"(?P<run>run )?`mindex (?P<command>[^`]+)`")
 _REFERENCE = re.compile(
-    r"(?P<asked>ask the user to run )?(?P<run>run )?`mindex (?P<command>[^`]+)`"
+    r"(?P<quotation>“[^”]*”)|(?P<asked>ask the user to run )?(?P<run>run )?`mindex (?P<command>[^`]+)`"
     r"|(?<![\w`-])--(?P<option>[a-z][a-z-]*[a-z])(?![\w-])"
 )
 
@@ -53,6 +53,8 @@ def in_tool_words(text: str, commands: Commands, arguments: Collection[str] = ()
         return text
 
     def replaced(match: re.Match[str]) -> str:
+        if match["quotation"]:  # of another program
+            return match[0]
         if match["option"]:
             return _option(match["option"], commands, arguments)
         tool = _first_fitting(match["command"], commands)

@@ -1,5 +1,7 @@
 """What can go wrong, in a handful of kinds. Every error says what happened and what to do next."""
 
+from collections.abc import Sequence
+
 
 class MindexError(Exception):
     """Base of everything mindex raises on purpose: `message` says what happened, `hint` the next step."""
@@ -63,6 +65,13 @@ def read_only_token() -> AccessDeniedError:
     """The error of every write with a token that may only read."""
     return AccessDeniedError(
         "this token may only read, so nothing was changed", "ask the server's owner for one that may write"
+    )
+
+
+def only_collections(collections: Sequence[str]) -> AccessDeniedError:
+    """The error for any other folder, whether it exists or not, with a token for these collections."""
+    return AccessDeniedError(
+        f"this token may index {', '.join(collections)} only", "ask the server's owner to index other folders"
     )
 
 

@@ -191,7 +191,7 @@ class Services:
     def projects(self) -> Projects:
         from mindex.memories.projects import Projects
 
-        return Projects("project", self.author, self.queue)
+        return Projects("project", self.author, self.queue, self.sees_everything)
 
     @cached_property
     def notes(self) -> Notes:

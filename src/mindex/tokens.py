@@ -17,10 +17,10 @@ from pathlib import Path
 
 from mindex.clock import now_ms, to_iso
 from mindex.config import Settings
-from mindex.errors import AuthenticationError, NotFoundError, StoreError, UsageError
+from mindex.errors import AccessDeniedError, AuthenticationError, NotFoundError, StoreError, UsageError
 from mindex.ids import short_hash
 from mindex.limits import MAX_NAME
-from mindex.model.tokens import ALL_AGENTS, Principal, Rights, Token
+from mindex.model.tokens import ALL_AGENTS, LOGIN_PREFIX, Principal, Rights, Token
 from mindex.private_files import make_private_folder
 from mindex.setting_values import Value
 from mindex.store.base import Store
@@ -30,6 +30,7 @@ from mindex.values import dataclass
 
 PREFIX = "mdx_"
 OWNER = Principal("owner", is_owner=True)
+DEFAULT_AGENT = "main"  # of the setting `agent`
 _OWNER_FILE = "owner-token"
 _RANDOM_BYTES = 32
 _LONGEST = 100  # of a presented token; ours have 47 characters
@@ -157,6 +158,20 @@ class Tokens:
                 f"this token expired at {to_iso(token.expires_at)}", "ask the server's owner for a new one"
             )
         return token.principal
+
+    def agent_of_login(self, login: str, owners_agent: str) -> str:
+        """The agent that a login of an authorization server acts as: never one that the owner or an access token has.
+
+        Raises AccessDeniedError for a login that is called like the owner's agent, `owners_agent` or `main`.
+        """
+        if login in (owners_agent, DEFAULT_AGENT):
+            raise AccessDeniedError(
+                f"the login '{login}' is refused, because the agent of that name belongs to the server's owner",
+                "log in under another name",
+            )
+        known = self._store.tokens.all() if "tokens" in self._store.capabilities else ()
+        taken = {name for token in known for name in (token.name, token.agent)}
+        return LOGIN_PREFIX + login if login in taken or login.startswith(LOGIN_PREFIX) else login
 
     def _is_owners(self, hash_: str) -> bool:
         try:

@@ -102,3 +102,13 @@ def test_a_prompt_with_operators_is_plain_words() -> None:
 
 def test_a_long_prompt_is_searched_for_its_first_words() -> None:
     assert len(question_of("door code " * 1_000).split()) == 60
+
+
+def test_control_characters_of_a_record_do_not_reach_the_agent(project: Project) -> None:
+    evil = f"{FACT} \x1b]0;owned\x07\x1b[2J\x9b1m"
+    with project.memory() as memory:
+        memory.add(evil, importance=10, type="decision")
+    for said in (project.prompt(QUESTION), project.hook("session-start", session="s2")):
+        assert FACT in said
+        assert "␛]0;owned␇" in said
+        assert all(character == "\n" or character.isprintable() or character == "\ufffd" for character in said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -11,17 +12,29 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import anyio
 import pytest
 
 from mindex.errors import ConfigError
 from mindex.mcp.http import Address, app
 from tests.mcp.conftest import Served, structured, text
 from tests.mcp.team import Team, team_server
+from tests.running import run_here
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
 RESOURCE = "https://memory.example/mcp"
 GOOD = {"active": True, "aud": RESOURCE, "username": "anna", "scope": "openid mindex:write"}
+
+
+# Of the fixture: another server asks the same authorization server.
+SETTINGS = (
+    "http.public_url",
+    "http.authorization_server",
+    "http.introspection_url",
+    "http.introspection_client",
+    "http.introspection_secret",
+)
 
 
 class Introspection(BaseHTTPRequestHandler):
@@ -36,7 +49,8 @@ class Introspection(BaseHTTPRequestHandler):
         status = 200 if self.headers.get("authorization") == expected else 401
         (token,) = body["token"]
         self.asked.append(token)
-        answer = json.dumps(self.answers.get(token, {"active": False})).encode()
+        found = self.answers.get(token, {"active": False})
+        answer = found if isinstance(found, bytes) else json.dumps(found).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
@@ -90,10 +104,21 @@ async def test_a_token_of_the_authorization_server_acts_as_its_user(team: Team) 
         ({"active": False}, "this token is unknown, revoked or expired"),
         ({"active": "true"}, "this token is unknown, revoked or expired"),
         ({"exp": time.time() - 1}, "this token is unknown, revoked or expired"),
+        ({"exp": str(int(time.time()) - 1)}, "this token is unknown, revoked or expired"),
+        ({"exp": ""}, "this token is unknown, revoked or expired"),
+        ({"exp": "2099-01-01"}, "this token is unknown, revoked or expired"),
+        ({"exp": "nan"}, "this token is unknown, revoked or expired"),
+        ({"exp": math.nan}, "this token is unknown, revoked or expired"),
+        ({"exp": math.inf}, "this token is unknown, revoked or expired"),
+        ({"exp": True}, "this token is unknown, revoked or expired"),
+        ({"exp": [9e12]}, "this token is unknown, revoked or expired"),
         ({"aud": "https://other.example/mcp"}, "this token was not made for this server"),
         ({"aud": None}, "this token was not made for this server"),
         ({"username": "", "sub": ""}, "this token names no user"),
         ({"username": "*"}, "this token names no user"),
+        ({"username": " * "}, "this token names no user"),
+        ({"username": "a" * 195}, "this token names no user"),
+        ({"scope": ["mindex:write"]}, "this token has neither the scope mindex:read nor mindex:write"),
         ({"scope": "openid"}, "this token has neither the scope mindex:read nor mindex:write"),
     ],
 )
@@ -103,6 +128,89 @@ def test_a_token_that_is_not_for_this_server_is_refused(team: Team, claims: dict
     answer = team.post(name)
     assert answer.status_code == 401
     assert answer.json()["error"]["message"] == message
+
+
+@pytest.mark.parametrize("exp", ["4000000000", " 4e9 ", 4e9, None])
+def test_a_token_counts_until_the_time_that_is_given_as_a_number_or_as_text(team: Team, exp: object) -> None:
+    Introspection.answers[f"until-{exp}".replace(" ", "")] = {**GOOD, "exp": exp}
+    assert team.post(f"until-{exp}".replace(" ", "")).status_code == 200
+
+
+@pytest.mark.parametrize("login", ["main", " main "])
+def test_a_login_called_like_the_owners_agent_is_refused_with_the_reason(team: Team, login: str) -> None:
+    Introspection.answers["main"] = {**GOOD, "username": login}
+    for answer in (team.post("main"), team.get("/api/v1/search?q=x", "main")):
+        assert answer.status_code == 403
+        assert answer.json()["error"] == {
+            "kind": "denied",
+            "message": "the login 'main' is refused, because the agent of that name belongs to the server's owner",
+            "hint": "log in under another name",
+        }
+
+
+def test_the_agent_of_the_settings_is_the_owners_too(
+    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Introspection.answers["boss"] = {**GOOD, "username": "boss"}
+    Introspection.answers["default"] = {**GOOD, "username": "main"}
+    server: dict[str, object] = {key: team.memory.settings.text(key) for key in SETTINGS}
+    monkeypatch.setenv("MINDEX_AGENT", "boss")
+    with team_server(tmp_path, settings=server) as other:
+        assert other.post("boss").status_code == 403
+        assert other.post("default").status_code == 403
+    assert team.post("boss").status_code == 200  # where the owner's agent is `main`
+
+
+async def test_a_login_whose_name_a_token_has_sees_nothing_of_that_tokens_entries(team: Team) -> None:
+    local = team.token("carla")
+    shared = team.token("carlas-phone", agent="dora")
+    Introspection.answers |= {f"o-{name}": {**GOOD, "username": name} for name in ("carla", "dora", "login:carla")}
+    expected = {
+        local: "carla",
+        shared: "dora",
+        "o-carla": "login:carla",
+        "o-dora": "login:dora",
+        "o-login:carla": "login:login:carla",
+    }
+    for number, (token, agent) in enumerate(expected.items()):
+        async with team.client(token) as client:
+            assert structured(await client.call_tool("search", {"query": "heron"}))["total"] == 0
+            added = structured(await client.call_tool("remember", {"text": f"The heron number {number} nests here"}))
+            assert structured(await client.call_tool("search", {"query": "heron"}))["total"] == 1
+        assert team.memory.entries.find(added["id"]).agent == agent
+
+
+async def test_the_entries_of_a_login_stay_with_a_token_that_is_made_later_and_can_be_moved(team: Team) -> None:
+    Introspection.answers["o-emil"] = {**GOOD, "username": "emil"}
+    async with team.client("o-emil") as client:
+        await client.call_tool("remember", {"text": "Emil restores clocks"})
+    token = team.token("emil")
+    await anyio.sleep(0.6)  # so long the agent of a login is remembered
+    async with team.client("o-emil") as client:
+        assert structured(await client.call_tool("search", {"query": "clocks"}))["total"] == 0
+    async with team.client(token) as client:
+        assert structured(await client.call_tool("search", {"query": "clocks"}))["total"] == 1
+    db, file = team.memory.settings.database, str(team.memory.folder / "emil.jsonl")
+    assert run_here("--db", db, "--agent", "emil", "export", file).code == 0
+    assert run_here("--db", db, "import", file, "--map", "emil=login:emil", "--no-embed").code == 0
+    for secret in ("o-emil", token):
+        async with team.client(secret) as client:
+            assert structured(await client.call_tool("search", {"query": "clocks"}))["total"] == 1
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+@pytest.mark.parametrize("field", [b"deep", b"aud", b"scope", b"exp", b"username"])
+def test_deeply_nested_json_of_the_authorization_server_is_an_error_in_json(
+    team: Team, depth: int, field: bytes
+) -> None:
+    good = json.dumps(GOOD).encode()
+    name = f"deep-{field.decode()}-{depth}"
+    Introspection.answers[name] = good[:-1] + b', "%s": %s}' % (field, b"[" * depth + b"]" * depth)
+    for answer in (team.post(name), team.get("/api/v1/status", name)):
+        assert answer.status_code in ((200, 401) if depth < 1_000 else (503,))
+        assert answer.status_code == 200 or answer.json()["error"]["message"]
+    Introspection.answers[f"half-{name}"] = b"[" * depth
+    assert team.post(f"half-{name}").status_code == 503
 
 
 def test_our_own_tokens_are_never_shown_to_the_authorization_server(team: Team) -> None:

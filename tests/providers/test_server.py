@@ -184,7 +184,7 @@ def test_a_permanent_failure_is_not_retried(server: ModelServer, code: int) -> N
 def test_after_four_attempts_it_is_an_error(server: ModelServer) -> None:
     server.always = status(502, {"error": "bad gateway"})
 
-    with pytest.raises(EmbeddingError, match=r"failed \(502: bad gateway\)"):
+    with pytest.raises(EmbeddingError, match=r"failed \(502: “bad gateway”\)"):
         ask(server, timeout=20)
 
     assert len(server.asked) == 4
@@ -251,7 +251,7 @@ def test_a_redirect_to_another_host_gets_nothing(server: ModelServer) -> None:
     with ModelServer() as other:
         server.always = redirect(f"{other.url}/api/embed?token=abc")
 
-        with pytest.raises(EmbeddingError, match=r"redirects to http://127\.0\.0\.1") as failed:
+        with pytest.raises(EmbeddingError, match=r"redirects to “http://127\.0\.0\.1”") as failed:
             ask(server)
 
         assert "token" not in str(failed.value)
@@ -436,7 +436,7 @@ def test_a_server_that_wants_a_key_says_so(server: ModelServer) -> None:
 def test_an_error_that_comes_as_an_answer_is_an_error(server: ModelServer, answer: object) -> None:
     server.always = status(200, answer)
 
-    with pytest.raises(EmbeddingError, match=r"answers with an error \(Unexpected endpoint"):
+    with pytest.raises(EmbeddingError, match=r"answers with an error \(“Unexpected endpoint"):
         ask(server)
 
 

@@ -25,14 +25,17 @@ class Authenticator:
         self._known: dict[str, tuple[Principal, float]] = {}
         self._threads: CapacityLimiter | None = None
 
+    def remembers(self, authorization: str) -> bool:
+        """Whether the token of an Authorization header counted when it was last looked up."""
+        return _token(authorization) in self._known
+
     async def principal(self, authorization: str, *, recalled: bool = False) -> Principal:
         """The principal of an Authorization header. Raises AuthenticationError without a token that counts.
 
         `recalled`: a token that counted when it was last looked up counts still, for as long as none can be looked up.
         """
-        scheme, _, token = authorization.strip().partition(" ")
-        token = token.strip()
-        if scheme.lower() != "bearer" or not token:
+        token = _token(authorization)
+        if not token:
             raise AuthenticationError(*_NO_TOKEN)
         known = self._known.get(token)
         if known is not None and (recalled or monotonic() < known[1]):
@@ -48,3 +51,9 @@ class Authenticator:
             self._known.clear()
         self._known[token] = (principal, monotonic() + _REMEMBERED_SECONDS)
         return principal
+
+
+def _token(authorization: str) -> str:
+    """The token of an Authorization header; empty for none."""
+    scheme, _, token = authorization.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

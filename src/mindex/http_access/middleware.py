@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
+from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 from time import perf_counter
 from urllib.parse import quote
@@ -31,10 +32,20 @@ METRICS_ROUTE = "/metrics"
 # Without a token: they say nothing of what is stored.
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 HEALTH_ROUTE, READY_ROUTE = "/health", "/ready"
-_PUBLIC = (HEALTH_ROUTE, READY_ROUTE, WELL_KNOWN)
+_PROBES = (HEALTH_ROUTE, READY_ROUTE)
+_PUBLIC = (*_PROBES, WELL_KNOWN)
+
+# What one address may send without a token that has counted before. The body has space for a form with a token.
+BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_BYTES = 300, 16_384
+_IPV6_NETWORK = 64  # bits: whoever has an IPv6 address has all of its network
+
+_TWO_LENGTHS = MindexError(
+    "the request has both Content-Length and Transfer-Encoding",
+    "send one of them: proxies disagree on which one counts",
+)
 
 # Returns the refusal of a request with a foreign Host or Origin header, or None.
-HostCheck = Callable[[Request], Awaitable[Response | None]]
+HostCheck = Callable[[Request], Response | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,7 @@ class AccessMiddleware:
         self._anyone = anyone
         self._limits = limits
         self._rate_limit = RateLimit(limits.per_minute)
+        self._before_login = RateLimit(min(limits.per_minute or BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_PER_MINUTE))
         self._metrics = metrics
         self._check_host = check_host
         self._database_answers = database_answers
@@ -110,14 +122,19 @@ class AccessMiddleware:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, send = Request(scope), JsonRefusals(scope, receive, send)
+        if "content-length" in request.headers and "transfer-encoding" in request.headers:
+            await refusal(400, _TWO_LENGTHS, {"connection": "close"})(scope, receive, send)
+            return
         # A probe asks by the address of a machine or container, which the server does not know as its name.
-        if scope["path"] not in (HEALTH_ROUTE, READY_ROUTE):
-            foreign = await self._check_host(request)
-            if foreign is not None:
-                await foreign(scope, receive, send)
+        if scope["path"] not in _PROBES:
+            refused = self._check_host(request) or self._too_many_before_login(request)
+            if refused is not None:
+                await refused(scope, receive, send)
                 return
         if scope["path"].startswith(self._public):
-            await self._pass_on(request, scope, receive, send)
+            too_large = MindexError(f"a request without a token has at most {BEFORE_LOGIN_BYTES:,} bytes here")
+            most = min(BEFORE_LOGIN_BYTES, self._limits.body_bytes)
+            await self._pass_on(request, scope, receive, send, most, too_large)
             return
         try:
             principal = await self._principal(request)
@@ -139,19 +156,34 @@ class AccessMiddleware:
             await refusal(503, error, {"retry-after": "5"})(scope, receive, send)
             return
         if seconds := self._rate_limit.wait(principal.name):
-            wait = str(max(1, ceil(seconds)))
-            too_many = MindexError(
-                f"this token has made more than {self._limits.per_minute} requests in a minute",
-                f"wait {wait} s, or have the server's owner raise http.requests_per_minute",
-            )
-            await refusal(429, too_many, {"retry-after": wait})(scope, receive, send)
+            who = f"this token has made more than {self._limits.per_minute} requests"
+            raise_it = ", or have the server's owner raise http.requests_per_minute"
+            await _too_many(who, seconds, raise_it)(scope, receive, send)
             return
+        too_large = MindexError(
+            f"the request has more than {self._limits.body_bytes:,} bytes",
+            "send less at once, or have the server's owner raise http.max_body_bytes",
+        )
         with acting_as(principal):
-            await self._pass_on(request, scope, receive, send)
+            await self._pass_on(request, scope, receive, send, self._limits.body_bytes, too_large)
 
-    async def _pass_on(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+    def _too_many_before_login(self, request: Request) -> Response | None:
+        """The refusal of a request without a token that has counted, if too many came from its address.
+
+        Tokens that have counted are served on, so that an attack locks out only clients that were not there before it.
+        """
+        if self._authenticator is None or self._authenticator.remembers(self._authorization(request)):
+            return None
+        if seconds := self._before_login.wait(_network(request)):
+            most = self._before_login.per_minute
+            return _too_many(f"this address has made more than {most} requests without a token that counts", seconds)
+        return None
+
+    async def _pass_on(
+        self, request: Request, scope: Scope, receive: Receive, send: Send, most: int, too_large: MindexError
+    ) -> None:
         """Give the request to the application once its body is here, or refuse the body."""
-        body = await self._body(request, receive)
+        body = await self._body(request, receive, most, too_large)
         if isinstance(body, Response):
             await body(scope, receive, send)
         else:
@@ -161,12 +193,14 @@ class AccessMiddleware:
         if self._authenticator is None:
             assert self._anyone is not None
             return self._anyone
-        header = request.headers.get("authorization", "")
-        if not header and self._sessions is not None:
-            header = self._sessions.authorization(request)
         # Monitoring goes on while the database is down.
         recalled = request.url.path == METRICS_ROUTE and not await self._database_answers()
-        return await self._authenticator.principal(header, recalled=recalled)
+        return await self._authenticator.principal(self._authorization(request), recalled=recalled)
+
+    def _authorization(self, request: Request) -> str:
+        """The Authorization header of a request, or what its cookie stands for."""
+        header = request.headers.get("authorization", "")
+        return header if header or self._sessions is None else self._sessions.authorization(request)
 
     def _challenge_for(self, request: Request, error: AuthenticationError) -> str:
         """What WWW-Authenticate says: RFC 6750 wants no error where no token was sent."""
@@ -175,14 +209,10 @@ class AccessMiddleware:
             parts += ['error="invalid_token"', f'error_description="{error.message}"']
         return f"Bearer {', '.join(parts)}".strip()
 
-    async def _body(self, request: Request, receive: Receive) -> bytes | Response:
-        """The whole body, or the refusal of one that is too large or does not come."""
-        too_large = MindexError(
-            f"the request has more than {self._limits.body_bytes:,} bytes",
-            "send less at once, or have the server's owner raise http.max_body_bytes",
-        )
+    async def _body(self, request: Request, receive: Receive, most: int, too_large: MindexError) -> bytes | Response:
+        """The whole body, or the refusal of one that is larger than `most` bytes or does not come."""
         announced = request.headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > self._limits.body_bytes:
+        if announced.isdecimal() and int(announced) > most:
             return refusal(413, too_large, {"connection": "close"})
         parts, size = [], 0
         try:
@@ -193,7 +223,7 @@ class AccessMiddleware:
                         return Response(status_code=400)  # the client is gone
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                    if size > self._limits.body_bytes:
+                    if size > most:
                         return refusal(413, too_large, {"connection": "close"})
                     if not message.get("more_body", False):
                         return b"".join(parts)
@@ -211,6 +241,22 @@ def _require_route(principal: Principal, path: str) -> None:
             )
     elif principal.rights == "metrics":
         raise AccessDeniedError("this token opens the metrics only", f"use it at {METRICS_ROUTE}")
+
+
+def _too_many(who: str, seconds: float, or_else: str = "") -> Response:
+    wait = str(max(1, ceil(seconds)))
+    return refusal(429, MindexError(f"{who} in a minute", f"wait {wait} s{or_else}"), {"retry-after": wait})
+
+
+def _network(request: Request) -> str:
+    """The address of a client, or the network that its IPv6 address belongs to; empty if the system has no address."""
+    host = request.client.host if request.client is not None else ""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    is_network = isinstance(address, IPv6Address) and address.ipv4_mapped is None
+    return str(ip_network((address, _IPV6_NETWORK), strict=False)) if is_network else str(address)
 
 
 def is_navigation(request: Request) -> bool:

@@ -6,19 +6,21 @@ A JSON Web Token could be checked without asking, but a revoked one would then c
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import inf, nan
 from urllib.parse import urlsplit
 
 import httpx2
 
 from mindex.config import Settings
 from mindex.errors import AuthenticationError, ConfigError, ProviderError
-from mindex.model.tokens import ALL_AGENTS, Principal, Rights
+from mindex.limits import MAX_NAME
+from mindex.model.tokens import ALL_AGENTS, LOGIN_PREFIX, Principal, Rights
 from mindex.values import dataclass
 
 READ_SCOPE, WRITE_SCOPE = "mindex:read", "mindex:write"
 _SECONDS = 5.0
-_LONGEST_AGENT = 200
+_LONGEST_LOGIN = MAX_NAME - len(LOGIN_PREFIX)
 _NEXT = "log in again, or ask the server's owner"
 
 
@@ -51,18 +53,24 @@ class AuthorizationServer:
             settings.text("http.introspection_secret"),
         )
 
-    def authenticate(self, token: str) -> Principal:
-        """Whom a token stands for: the agent called like its user. Raises AuthenticationError, ProviderError."""
+    def authenticate(self, token: str, agent_of: Callable[[str], str]) -> Principal:
+        """Whom a token stands for. `agent_of` returns the agent of a login, or raises AccessDeniedError.
+
+        Raises AuthenticationError, ProviderError.
+        """
         claims = self._introspect(token)
         if claims.get("active") is not True or _has_expired(claims.get("exp")):
             raise AuthenticationError("this token is unknown, revoked or expired", _NEXT)
         audience = claims.get("aud")
         if self.resource not in (audience if isinstance(audience, list) else [audience]):
             raise AuthenticationError("this token was not made for this server", f"ask for one for {self.resource}")
-        agent = claims.get("username") or claims.get("sub")
-        if not isinstance(agent, str) or not agent.strip() or agent == ALL_AGENTS or len(agent) > _LONGEST_AGENT:
+        login = claims.get("username") or claims.get("sub")
+        login = login.strip() if isinstance(login, str) else ""
+        if not login or login == ALL_AGENTS or len(login) > _LONGEST_LOGIN:
             raise AuthenticationError("this token names no user", _NEXT)
-        return Principal(f"oauth {agent}", agent, _rights(str(claims.get("scope") or "").split()))
+        scope = claims.get("scope")
+        rights = _rights(scope.split() if isinstance(scope, str) else [])
+        return Principal(f"oauth {login}", agent_of(login), rights)
 
     def _introspect(self, token: str) -> Mapping[str, object]:
         login = httpx2.BasicAuth(self.client, self.secret) if self.client else None
@@ -71,7 +79,7 @@ class AuthorizationServer:
             answer = httpx2.post(self.introspection_url, data=data, auth=login, timeout=_SECONDS)
             answer.raise_for_status()
             claims = answer.json()
-        except (httpx2.HTTPError, ValueError) as error:
+        except (httpx2.HTTPError, ValueError, RecursionError) as error:
             raise ProviderError(
                 f"the authorization server could not be asked about this token ({type(error).__name__})",
                 "try again; if it stays so, the server's owner checks http.introspection_url",
@@ -90,4 +98,11 @@ def _rights(scopes: list[str]) -> Rights:
 
 
 def _has_expired(moment: object) -> bool:
-    return isinstance(moment, int | float) and moment <= time.time()
+    """Whether a time in seconds, which some servers write as text, is over; one that cannot be read is. None is not."""
+    if moment is None:
+        return False
+    try:
+        seconds = float(moment) if isinstance(moment, int | float | str) else nan
+    except (ValueError, OverflowError):
+        seconds = nan
+    return not time.time() < seconds < inf

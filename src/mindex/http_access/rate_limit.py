@@ -1,4 +1,4 @@
-"""How many requests a token may make: a bucket that fills evenly, and holds the requests of one minute."""
+"""How many requests a token or an address may make: a bucket that fills evenly, and holds those of one minute."""
 
 import threading
 from collections.abc import Callable
@@ -11,6 +11,7 @@ class RateLimit:
     """Counts requests by key. `per_minute` of 0 allows any number."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self.per_minute = per_minute
         self._most = float(per_minute)
         self._per_second = per_minute / 60
         self._clock = clock
@@ -23,7 +24,7 @@ class RateLimit:
             return 0.0
         now = self._clock()
         with self._lock:
-            if len(self._buckets) >= _MOST_BUCKETS:  # names of tokens that are gone
+            if len(self._buckets) >= _MOST_BUCKETS:  # tokens that are gone, addresses of long ago
                 self._buckets.clear()
             left, then = self._buckets.get(key, (self._most, now))
             left = min(self._most, left + (now - then) * self._per_second)

@@ -9,7 +9,7 @@ from math import ceil
 import uvicorn
 from anyio.to_thread import run_sync
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
-from mcp.server.transport_security import TransportSecurityMiddleware
+from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from sse_starlette.sse import AppStatus
 from starlette.requests import Request
@@ -43,6 +43,8 @@ from mindex.web.login import LOGIN
 from mindex.web.site import Site
 
 MCP_ROUTE = "/mcp"
+# The middleware compares the headers of every request; the SDK would compare them with the beginnings of names.
+_CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +145,10 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
     challenge = ""
     if authorization_server is not None:
         challenge = f'resource_metadata="{build_resource_metadata_url(AnyHttpUrl(authorization_server.resource))}"'
-    security = allowed_hosts(address.host, settings.text("http.public_url"))
+    check_host = allowed_hosts(address.host, settings.text("http.public_url"))
     largest = settings.whole("http.max_body_bytes")
     inner = server.streamable_http_app(
-        stateless_http=True, host=address.host, transport_security=security, max_request_body_size=largest
+        stateless_http=True, host=address.host, transport_security=_CHECKED_BEFORE, max_request_body_size=largest
     )
     if authorization_server is not None:
         inner.router.routes.extend(_metadata_routes(authorization_server))
@@ -162,7 +164,7 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
         anyone=None if tokens else OWNER,
         limits=Limits(settings.whole("http.requests_per_minute"), largest, settings.number("http.body_seconds")),
         metrics=metrics,
-        check_host=TransportSecurityMiddleware(security).validate_request,
+        check_host=check_host,
         database_answers=probe.answers,
         routes=frozenset({MCP_ROUTE, METRICS_ROUTE, HEALTH_ROUTE, READY_ROUTE, *web.ROUTES}),
         challenge=challenge,
@@ -174,9 +176,11 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
 
 def _look_up(host: MemoryHost, authorization_server: AuthorizationServer | None, token: str) -> Principal:
     """The principal of a token: one of ours is never shown to another server."""
+    tokens = host.whole_memory.tokens
     if authorization_server is None or token.startswith(PREFIX):
-        return host.whole_memory.tokens.authenticate(token)
-    return authorization_server.authenticate(token)
+        return tokens.authenticate(token)
+    owners_agent = host.settings.text("agent")
+    return authorization_server.authenticate(token, lambda login: tokens.agent_of_login(login, owners_agent))
 
 
 def _metadata_routes(authorization_server: AuthorizationServer) -> list[Route]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from mindex.config import Settings, load_settings
-from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError
+from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError, only_collections
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.shown_error import shown_error
 from mindex.mcp.background_work import BackgroundWork
@@ -152,6 +152,9 @@ class MemoryHost:
         for collection in collections:
             if path in (collection.name, collection.root):
                 return Path(collection.root)
+        principal = current_principal()
+        if principal is not None and principal.collections:  # before anything depends on which folders there are
+            raise only_collections(principal.collections)
         ask = f"ask the user to run `mindex index {path}`"
         if self.options.root is None:
             here = "this server was started in a home folder or above, and indexes only what is indexed already"

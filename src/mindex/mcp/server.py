@@ -23,6 +23,7 @@ from mcp_types import (
 from mindex import __version__
 from mindex.command_words import in_tool_words
 from mindex.errors import MindexError
+from mindex.foreign_text import json_without_controls, without_controls
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.metrics import Metrics
 from mindex.mcp.dialects import Dialect
@@ -54,7 +55,7 @@ class MindexServer(MCPServer[Any]):
             instructions=complete_instructions(dialect, host),
             tools=tools,
             cache_hints={"tools/list": _AN_HOUR, "prompts/list": _AN_HOUR, "resources/templates/list": _AN_HOUR},
-            middleware=[self._start_after_reply],
+            middleware=[self._start_after_reply, _shown],
             extensions=[make_search_app()] if any(tool.meta for tool in tools) else [],
             log_level="WARNING",
         )
@@ -127,3 +128,29 @@ class MindexServer(MCPServer[Any]):
             return result
         finally:
             asyncio.get_running_loop().call_later(_START_DELAY_SECONDS, self.host.start)
+
+
+async def _shown(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Send no control character of a stored text: a client may print a result to a terminal."""
+    try:
+        result = await call_next(ctx)
+    except MCPError as error:
+        shown = without_controls(error.message)
+        if shown == error.message:
+            raise
+        raise MCPError(error.code, shown, error.data) from error
+    shown_result: HandlerResult = _value_without_controls(result)
+    return shown_result
+
+
+def _value_without_controls(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, list):
+        return [_value_without_controls(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {without_controls(name): _value_without_controls(one) for name, one in value.items()}
+    if shown.get("type") == "text" and isinstance(value.get("text"), str):  # which may be JSON
+        shown["text"] = json_without_controls(value["text"])
+    return shown

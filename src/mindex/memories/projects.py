@@ -9,14 +9,20 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.memories.contacts_projects_skills import Things
 from mindex.memories.project_sources import StoredSource, parse_sources, status_of, stored_sources
 from mindex.model import ProjectSource, Record
+from mindex.values import dataclass
 
 _Sources = list[StoredSource]
 
 
+@dataclass(frozen=True, slots=True)
 class Projects(Things):
-    """Reached as `memory.projects`. A project is given by its id, a unique prefix of it, or its name."""
+    """Reached as `memory.projects`. A project is given by its id, a unique prefix of it, or its name.
 
-    __slots__ = ()
+    A client of a server learns nothing of the server's folders, and its own folders are on another machine: for it
+    `_reads_folders` is False.
+    """
+
+    _reads_folders: bool = True
 
     def link(self, project: str, location: str, *, source_type: str = "", reason: str = "") -> ProjectSource:
         """Link a folder, repository or address; without a type, its form tells which it is.
@@ -84,7 +90,7 @@ class Projects(Things):
             (source,) = stored_sources({"sources": parse_sources(redacted)})
         except ValueError as error:
             raise UsageError("this is no source of a project", str(error)) from None
-        if not source.is_local:
+        if not source.is_local or not self._reads_folders:
             return source
         path = Path(source.location).expanduser().resolve()
         found_type = "repository" if "type" not in given and (path / ".git").exists() else source.type
@@ -114,8 +120,10 @@ class Projects(Things):
         return self._queue.embed_after(self._author.revise(record.id, revised, "update", reason)).after
 
     def _shown(self, record: Record, source: StoredSource) -> ProjectSource:
-        roots = [collection.root for collection in self._author.store.files.collections()]
-        status, message = status_of(source, roots)
+        status, message = source.status, source.message
+        if self._reads_folders:
+            roots = [collection.root for collection in self._author.store.files.collections()]
+            status, message = status_of(source, roots)
         return ProjectSource(
             project=record.id,
             project_name=record.title,

@@ -9,6 +9,8 @@ from mindex.values import dataclass
 # What a token may do: read and write, only read, or only fetch the server's metrics.
 Rights: TypeAlias = Literal["write", "read", "metrics"]
 ALL_AGENTS = "*"
+# Of the agent of an OAuth login whose name an access token has.
+LOGIN_PREFIX = "login:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from mindex.clock import to_iso
+from mindex.foreign_text import without_controls
 from mindex.model import Hit, QueryTerms, Record
 from mindex.present.passage import best_passage
 from mindex.present.record_view import place
 from mindex.present.token_count import count_tokens
 from mindex.text_match import matched_ranges
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 RECALL_TOKENS, START_TOKENS = 200, 300
 _LONGEST = 240  # characters of a record
@@ -99,7 +100,7 @@ def resume_text(was_paused: bool) -> str:
 def _within(lines: Iterable[RecalledLine], frame: tuple[str, str, str], most: int) -> tuple[str, tuple[str, ...]]:
     tag, head, end = frame
     shown: list[RecalledLine] = []
-    for line in lines:
+    for line in (replace(one, text=without_controls(one.text)) for one in lines):
         if count_tokens("\n".join([tag, head, *(one.text for one in (*shown, line)), end])) <= most:
             shown.append(line)
     if not shown:

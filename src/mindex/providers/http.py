@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+from mindex.foreign_text import quotation
 from mindex.providers.addresses import Address, parse_address
 from mindex.values import dataclass
 
@@ -206,7 +207,7 @@ def _redirected(request: Request, reply: Reply) -> Request:
     here, there = urlsplit(request.url), urlsplit(target)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
         host = there.hostname or "nowhere"
-        message = f"redirects to {there.scheme or 'http'}://{host}, where nothing was sent"
+        message = f"redirects to {quotation(f'{there.scheme}://{host}')}, where nothing was sent"
         raise RequestFailed(message, "set the address to where the server really is", down=False)
     return Request(request.method, target, request.headers, request.body)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from mindex.errors import ProviderError
+from mindex.foreign_text import quotation
 from mindex.model import Role
 from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ERRORS, raise_as, usable_cores
@@ -88,8 +89,8 @@ class LlamaServer:
                 raise ProviderError(message, "use a smaller model") from None
             except RequestFailed as failure:
                 raise self._process.failed(child, failure) from None
-        reason = " ".join(error_text(reply.body).split())[:200]
-        raise Rejected(reply.status, reason or f"status {reply.status}")
+        reason = error_text(reply.body)
+        raise Rejected(reply.status, quotation(reason) if reason.strip() else f"status {reply.status}")
 
     def tokenize(self, text: str, deadline: float | None = None, **options: bool) -> list[object]:
         """Return the text's tokens, as llama.cpp's `/tokenize` gives them with these options."""

@@ -10,6 +10,7 @@ from time import monotonic, sleep, time
 from typing import Protocol
 
 from mindex.errors import ProviderError
+from mindex.foreign_text import quotation
 from mindex.model import Role
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
@@ -324,12 +325,11 @@ class Server:
         return spec.error(f"{spec} has no model '{spec.model}' ({reason})", spec.missing or f"check {spec.role}.model")
 
     def _server_message(self, body: bytes) -> str:
-        """Return the server's own explanation: one line, short, without our secrets."""
+        """Return the server's own explanation: a short quotation without our secrets."""
         text = error_text(body)
         for secret in (self._key, *(self.spec.address.secrets if self.spec.address else ())):
             text = text.replace(secret, "…") if secret else text
-        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-        return text if len(text) <= 200 else f"{text[:199]}…"
+        return quotation(text)
 
 
 def error_text(body: bytes) -> str:

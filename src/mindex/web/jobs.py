@@ -40,7 +40,7 @@ class Jobs:
         """Start a job in a thread; `work` returns what it did. Raises ConflictError while another one runs."""
         with self._lock:
             if self.current is not None and self.current.is_running:
-                raise ConflictError(f"'{self.current.name}' is still running", "wait until it is done")
+                raise ConflictError("another job is still running", "wait until it is done")
             job = self.current = Job(name)
 
         def report(progress: Progress) -> None:

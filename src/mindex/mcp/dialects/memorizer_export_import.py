@@ -141,16 +141,16 @@ def export_folder(memory: Memory) -> Path:
 
 
 def _path_inside(folder: Path, file_path: str) -> Path:
-    """Return the real path. Raises NotFoundError, or ForbiddenPathError for a file outside of the folder."""
+    """Return the real path. Raises NotFoundError for a file outside of the folder, whether it exists or not."""
     try:
         path = (folder / Path(file_path).expanduser()).resolve(strict=True)
-        if not path.is_relative_to(folder.resolve()):
-            raise ForbiddenPathError(f"{file_path} lies outside {folder}", "copy the file there first")
-    except (OSError, RuntimeError, ValueError) as error:
-        raise NotFoundError(
-            f"there is no file {file_path} in {folder}", "export_memory tells which it wrote"
-        ) from error
-    return path
+        if path.is_relative_to(folder.resolve()):
+            return path
+    except (OSError, RuntimeError, ValueError):
+        pass
+    raise NotFoundError(
+        f"there is no file {file_path} in the export folder", "copy it there first; export_memory tells which it wrote"
+    )
 
 
 def _read_json(path: Path) -> Any:

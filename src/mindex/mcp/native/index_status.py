@@ -10,6 +10,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.foreign_text import without_controls
 from mindex.mcp.tools import READS, REFRESHES, Toolset, tool, tool_result
 from mindex.model import IndexReport, Progress
 from mindex.present.reports import index_text, status_text
@@ -67,6 +68,6 @@ def _progress_reporter(ctx: Context[Any, Any]) -> Callable[[Progress], None]:
             return
         due = time.monotonic() + _PROGRESS_SECONDS
         message = f"{progress.stage} {progress.done} of {progress.total} {progress.detail}".rstrip()
-        anyio.from_thread.run(ctx.report_progress, before + progress.done, last, message)
+        anyio.from_thread.run(ctx.report_progress, before + progress.done, last, without_controls(message))
 
     return report

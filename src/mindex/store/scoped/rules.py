@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mindex.errors import AccessDeniedError, read_only_token
+from mindex.errors import AccessDeniedError, only_collections, read_only_token
 from mindex.model import Change, Filters, Record
 from mindex.model.tokens import ALL_AGENTS, Principal
 from mindex.store.base import Store
@@ -84,10 +84,7 @@ class AccessRules:
         """Raise AccessDeniedError unless the principal may change this collection."""
         self.require_write()
         if not self.sees_collection(name):
-            allowed = ", ".join(self.principal.collections)
-            raise AccessDeniedError(
-                f"this token may index {allowed} only", "ask the server's owner to index other folders"
-            )
+            raise only_collections(self.principal.collections)
 
     def require_everything(self) -> None:
         """Raise AccessDeniedError unless the principal may see and change the whole store."""
