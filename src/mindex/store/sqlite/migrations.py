@@ -104,7 +104,14 @@ SELECT '' AS name, '' AS hash, '' AS agent, '' AS rights, '[]' AS collections, 0
 """
 _OLDEST_READ = 2
 # mindex has no such things in a file: the sender of a file with one could change or keep what is stored later.
-_PROGRAMS = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
+# What something is, its SQL says; SQLite does not compare the other columns with it, and always begins a SQL like this.
+_PROGRAMS = """
+SELECT CASE type WHEN 'view' THEN type ELSE 'trigger' END, name FROM sqlite_master
+WHERE type NOT IN ('table', 'index') OR NOT (
+    sql IS NULL OR sql GLOB 'CREATE TABLE *' OR sql GLOB 'CREATE VIRTUAL TABLE *' OR sql GLOB 'CREATE INDEX *'
+    OR sql GLOB 'CREATE UNIQUE INDEX *'
+) LIMIT 1
+"""
 
 
 def _read_only_views(version: int) -> tuple[str, ...]:
