@@ -7,8 +7,9 @@ from typing import Any
 from mindex.errors import UsageError
 from mindex.ids import short_hash
 from mindex.memories.profile import profile_id
-from mindex.model import Record
+from mindex.model import Change, Record
 from mindex.store.export_rows import ExportRow
+from mindex.store.rules.undo_batch_ids import implied_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +62,10 @@ class NewIds:
                 changes |= {"title": f"Profile of {agent}", "summary": f"Profile of {agent}"}
             return replace(state, **changes)
 
+        def assigned_batch(change: Change) -> Change:  # a copy is not undone with what it is a copy of
+            batch = change.batch or implied_batch(change.action, change.reason, change.by, change.at)
+            return replace(change, batch=short_hash(batch, agent)) if batch and id_ != record.id else change
+
         links = tuple(replace(link, target=self.replaced.get(link.target, link.target)) for link in row.links)
-        return replace(row.with_states(assigned), links=links)
+        row = row.with_states(assigned)
+        return replace(row, links=links, history=tuple(map(assigned_batch, row.history)))
