@@ -61,6 +61,12 @@ def _add_postings(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_9.sql")
 
 
+def _replace_nul(connection: sqlite3.Connection) -> None:
+    from mindex.store.sqlite.nul_replacement import replace_nul  # a file is migrated only once
+
+    replace_nul(connection)
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     from importlib import resources  # it brings in much, and a file is made only once
 
@@ -90,6 +96,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_synced_changes,
     _add_checksums,
     _add_postings,
+    _replace_nul,
 )
 # How a file of an older schema is read where it cannot be migrated because it is read-only: what each version lacks.
 _LACKING = {
