@@ -17,6 +17,7 @@ from mindex.errors import MindexError, StoreError
 from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress, Record, Report
 from mindex.model.transfer import ImportReport, MergedRow, TableReport
+from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
@@ -114,7 +115,7 @@ def _file_state(path: Path) -> tuple[int, int, int] | None:
 def _batches(rows: Iterable[ReadRow]) -> Iterator[list[ReadRow]]:
     batch: list[ReadRow] = []
     size = 0
-    for row in rows:
+    for row in map(without_nul, rows):  # before an agent or an id is compared with those that are stored
         batch.append(row)
         for one in row.rows if isinstance(row, DocumentRows) else [row] if isinstance(row, ExportRow) else []:
             size += len(one.record.text) * (1 + len(one.history))
