@@ -86,7 +86,8 @@ def _new_ids(store: Store, rows: Iterable[ReadRow], agents: AgentMapping) -> New
     if {agents.everything}.issuperset(store.entries.agents()):
         return found
     for batch in _batches(rows):
-        targets = {row.record.id: agents.target(row.record.agent) for row in batch if isinstance(row, ExportRow)}
+        records = [row.record for row in batch if isinstance(row, ExportRow)]
+        targets = {record.id: agents.target(without_nul(record.agent)) for record in records}
         owners = store.entries.owners(targets)
         for id_, agent in targets.items():
             if owners.get(id_, agent) != agent:
@@ -115,7 +116,7 @@ def _file_state(path: Path) -> tuple[int, int, int] | None:
 def _batches(rows: Iterable[ReadRow]) -> Iterator[list[ReadRow]]:
     batch: list[ReadRow] = []
     size = 0
-    for row in map(without_nul, rows):  # before an agent or an id is compared with those that are stored
+    for row in rows:
         batch.append(row)
         for one in row.rows if isinstance(row, DocumentRows) else [row] if isinstance(row, ExportRow) else []:
             size += len(one.record.text) * (1 + len(one.history))
@@ -246,7 +247,7 @@ class _ImportRun:
             self.read += 1
             with self._skip_invalid(row):
                 check_row(row)
-                rows.append(row)
+                rows.append(without_nul(row))  # before its agent is compared with those that are stored
         return rows
 
     def _redacted(self, rows: list[ExportRow]) -> list[ExportRow]:
