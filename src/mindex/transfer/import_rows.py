@@ -246,8 +246,10 @@ class _ImportRun:
                 continue
             self.read += 1
             with self._skip_invalid(row):
+                with contextlib.suppress(RecursionError):  # `check_row` refuses what is nested too deeply
+                    row = without_nul(row)
                 check_row(row)
-                rows.append(without_nul(row))  # before its agent is compared with those that are stored
+                rows.append(row)
         return rows
 
     def _redacted(self, rows: list[ExportRow]) -> list[ExportRow]:
