@@ -4,6 +4,8 @@ from base64 import b32encode
 from functools import lru_cache
 from unicodedata import normalize
 
+from mindex.nul import without_nul
+
 _LENGTH = 12
 # A bulk asks for the hash of each of its 500 texts three times. Longer texts are not kept.
 _KEPT, _LONGEST_KEPT = 1024, 2_000
@@ -26,13 +28,17 @@ def new_id() -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return a hash that is equal for texts that differ only in white space or in how characters are composed."""
+    """Return a hash that is equal for texts that differ only in white space or in how characters are composed.
+
+    NUL counts as the character by which it is replaced when a text is stored.
+    """
     return (_kept_hash if len(text) <= _LONGEST_KEPT else _content_hash)(text)
 
 
 def _content_hash(text: str) -> str:
     from hashlib import sha256
 
+    text = without_nul(text)
     normal = " ".join((text if text.isascii() else normalize("NFC", text)).split())
     return sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()
 

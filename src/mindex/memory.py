@@ -249,11 +249,19 @@ class Memory:
         """Bring back a forgotten or superseded entry."""
         return self._services_of_entries.entry_service.restore(id_, reason)
 
-    def undo(self, reference: str) -> tuple[Change, int]:
-        """Undo a change by its number, or an entry's latest by its id. Returns the new change and the undone number.
+    def last_batch(self) -> tuple[Change, ...]:
+        """The changes that `undo` without a reference undoes: the last ones that this agent made as one.
 
-        By id, each call goes one change further back. The number of an undo undoes that undo, which is a redo. Changes
-        that were made as one (a consolidation, an undo) are undone as one, which the notes list.
+        Undos and imports are passed over. Raises NotFoundError if there are none.
+        """
+        return self._services_of_entries.entry_service.last_batch()
+
+    def undo(self, reference: str = "") -> tuple[Change, int]:
+        """Undo a change by its number, an entry's latest by its id, or the last changes that this agent made as one.
+
+        Returns the new change and the undone number. By id, each call goes one change further back. The number of an
+        undo undoes that undo, which is a redo. Changes that were made as one (a supersession, a consolidation, an undo)
+        are undone as one, which the notes list.
         """
         return self._services_of_entries.entry_service.undo(reference)
 

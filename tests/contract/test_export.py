@@ -181,6 +181,13 @@ def test_a_batch_that_an_export_does_not_carry_is_known_by_its_changes(store: St
     assert [change.record for change in store.entries.batch(batches[0])] == ["one", "two"]
 
 
+def test_a_batch_that_an_export_carries_keeps_its_id(store: Store) -> None:
+    records = [memory_of("one"), memory_of("two")]
+    for record in records:
+        restored(store, [ExportRow(record, (Change(0, record.id, 9, "me", "update", "", record, record, batch="b7"),))])
+    assert [(change.record, change.batch) for change in store.entries.batch("b7")] == [("one", "b7"), ("two", "b7")]
+
+
 def test_links_are_restored_where_both_ends_exist(store: Store) -> None:
     store.entries.add([memory_of("one"), memory_of("two")], by="me")
     links = [

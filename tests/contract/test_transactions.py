@@ -10,7 +10,11 @@ from dataclasses import replace
 import pytest
 
 from mindex.errors import NotFoundError
+from mindex.memories.author import Author
+from mindex.memories.lifecycle import EntryWriter, NewMemory
+from mindex.memories.undo import last_batch, undo
 from mindex.model import Change, Record
+from mindex.redaction.redactor import Redactor
 from mindex.store.base import AddOutcome, Store
 from tests.contract.records import EVERYONE, Open, found, memory_of
 
@@ -102,6 +106,25 @@ def test_batches_have_different_ids(store: Store) -> None:
             store.entries.add([memory_of(id_)], by="me")
     (first,), (second,) = store.entries.history("one"), store.entries.history("two")
     assert "" != first.batch != second.batch != ""
+
+
+def test_a_memory_that_supersedes_another_one_is_a_batch_and_is_undone_as_one(store: Store) -> None:
+    writer = EntryWriter(Author(store, Redactor("off"), "me"))
+    old, newer, newest = (
+        writer.add(NewMemory(f"The office is in {city}", agent="me")).id for city in ("Berlin", "Bonn", "Kiel")
+    )
+    writer.update(newer, {"supersedes": old, "importance": 9})
+    added = writer.add(NewMemory("The office is in Mainz", agent="me", supersedes=newest)).id
+    for winner, loser in ((added, newest), (newer, old)):
+        batch = last_batch(store, "me")
+        assert [change.record for change in batch] == [winner, loser]
+        assert batch == store.entries.batch(batch[0].batch) and batch[0].batch == batch[1].batch != ""
+        assert last_batch(store, "me") == batch
+        undo(store, winner, "me")
+        record = store.retrieval.record(loser)
+        assert record is not None and (record.retired_at, record.superseded_by) == (None, "")
+    with pytest.raises(NotFoundError):
+        last_batch(store, "another")
 
 
 def test_a_transaction_has_one_moment(store: Store) -> None:

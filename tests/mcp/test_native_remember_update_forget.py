@@ -341,6 +341,17 @@ def test_long_expired_memories_are_purged_after_the_start(serving: Callable[...,
     assert host.memory.store.retrieval.record(kept) is not None
 
 
+@pytest.mark.parametrize("by_number", [True, False])
+async def test_undo_takes_back_all_that_one_update_changed(client: Client, by_number: bool) -> None:
+    ids = [await remember(client, f"The office is in {city}") for city in ("Berlin", "Hamburg")]
+    updated = structured(await client.call_tool("update", {"id": ids[1], "supersedes": ids[0]}))
+    undo = updated["change"] if by_number else True
+    undone = await client.call_tool("update", {"id": ids[1], "undo": undo})
+    assert f"undone with it: {ids[0]}" in structured(undone)["notes"]
+    found = structured(await client.call_tool("search", {"query": "office"}))["results"]
+    assert {hit["id"] for hit in found} == set(ids)
+
+
 async def test_every_undo_goes_one_change_further_back_and_shows_the_text_in_force(client: Client) -> None:
     id_ = structured(await client.call_tool("remember", {"text": "The office opens at seven"}))["id"]
     for time in ("eight", "nine"):

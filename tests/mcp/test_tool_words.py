@@ -19,9 +19,9 @@ from tests.test_code_rules import MODULES, SOURCE
 NATIVE = dialect_named("native").commands
 # Commands that messages name and that no native tool does.
 FOR_THE_USER = {
-    "admin", "backfill", "config", "conversation extract", "doctor", "export", "import", "index --remove",
-    "models pull", "optimize", "profile history", "reembed", "restore-backup", "resume", "scan --fix", "serve", "sync",
-    "token", "web",
+    "admin", "backfill", "backup", "config", "conversation extract", "copy", "doctor", "export", "import",
+    "index --remove", "models pull", "optimize", "profile history", "reembed", "restore-backup", "resume", "scan --fix",
+    "serve", "sync", "token", "web",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
 _NOT_SENT = ("cli", "evaluate", "mcp/http.py", "command_words.py")

@@ -211,7 +211,7 @@ def test_limit_and_type_are_validated(opened: Open, add_old: AddOld) -> None:
         memory.maintenance.consolidate(types=["rumour"])
     with pytest.raises(UsageError, match="is not a time"):
         memory.maintenance.consolidate(older_than="long ago")
-    assert memory.maintenance.consolidate(limit=999).notes == ("limit cut to 200",)
+    assert memory.maintenance.consolidate(limit=999).notes == ("limit cut to 200, the maximum",)
 
 
 def test_limit_bounds_the_proposals_and_the_requests(opened: Open, add_old: AddOld, model: ChatServer) -> None:

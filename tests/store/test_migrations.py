@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.errors import ForeignDatabaseError, StoreError
+from mindex.errors import StoreError
 from mindex.ids import short_hash
 from mindex.memory import Memory
 from mindex.model import Collection, Document, Record
@@ -273,11 +273,24 @@ def test_former_ids_are_looked_up_by_their_index(merged: Path) -> None:
     assert any("records_of_other_programs" in row[3] for row in plan), plan
 
 
-def test_a_file_with_a_trigger_of_another_program_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("disguise", ["", "table", "index"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER spy AFTER INSERT ON records BEGIN UPDATE records SET text = 'other'; END",
+        "CREATE VIEW spy AS SELECT text FROM records",
+    ],
+)
+def test_a_file_with_a_trigger_or_view_of_another_program_is_refused(sql: str, disguise: str, tmp_path: Path) -> None:
     SqliteStore(tmp_path / "memory.db").close()
     with contextlib.closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
-        connection.execute("CREATE TRIGGER spy AFTER INSERT ON records BEGIN UPDATE records SET text = 'other'; END")
-    with pytest.raises(ForeignDatabaseError, match=r"holds a trigger \('spy'\) that mindex did not make"):
+        connection.execute(sql)
+        if disguise:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("UPDATE sqlite_master SET type = ? WHERE name = 'spy'", (disguise,))
+        connection.commit()
+    refused = r"holds a (trigger|view) \('spy'\) that mindex did not make"
+    with pytest.raises(StoreError, match=rf"{refused}|malformed database schema \(spy\)"):
         SqliteStore(tmp_path / "memory.db")
 
 

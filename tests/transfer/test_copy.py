@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +379,25 @@ def test_the_command_prints_a_table_and_fails_where_the_stores_differ(new: New) 
         other.contacts.update(other.contacts.list().records[0].id, notes="Changed.")
     ran = run_here("copy", source, target, "--json")
     assert (ran.code, ran.json["verified"]) == (1, False)
+
+
+@pytest.mark.parametrize("engine", [POSTGRES])
+def test_a_record_that_the_target_cannot_hold_is_named_and_the_rest_is_copied(new: New, engine: str) -> None:
+    source, target = new("sqlite"), new(engine)
+    fill(source, vectors=False)
+    with opened(source) as (memory,):
+        refused = memory.add("More important than an integer can say").id
+        record = memory.store.retrieval.record(refused)
+        assert record is not None
+        memory.store.entries.revise(
+            refused, lambda record: replace(record, importance=2**40), by="main", action="update"
+        )
+        entries = sum(memory.store.maintenance.status().records.values())
+    ran = run_here("copy", source, target)
+    assert ran.code == 1 and f"memory {refused} was not copied: a value cannot be" in ran.out + ran.err
+    with opened(target) as (memory,):
+        assert sum(memory.store.maintenance.status().records.values()) == entries - 1
+        assert memory.store.retrieval.record(refused) is None
 
 
 def test_the_command_refuses_what_it_cannot_copy(new: New, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
 from mindex.model import Model, RecordVectors
 from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow
-from mindex.transfer import jsonl_export
+from mindex.transfer import import_rows, jsonl_export
 from mindex.transfer.format_detection import load_importer
 from mindex.transfer.import_checks import check_row
 from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, encode_history, encode_row
@@ -121,6 +121,80 @@ def live(memory: Memory, operations: list[tuple[str, int, str]]) -> None:
                 memory.undo(target)
             else:
                 getattr(memory, verb)(target)
+
+
+def test_links_between_agents_survive_an_export_of_more_rows_than_a_batch_has(
+    memory: Memory, other: Memory, tmp_path: Path
+) -> None:
+    agents = ("ann", "bob", "cleo")
+    ids = [memory.add(f"Fact number {number}", agent=agents[number % 3]).id for number in range(600)]
+    for number, id_ in enumerate(ids):  # to the next agent's, near and far, in both directions
+        memory.store.entries.link(id_, ids[(number + 1) % 600], "near", 0.9)
+        memory.store.entries.link(id_, ids[(number * 7 + 301) % 600], "conflict", 0.5)
+    for number in range(0, 30, 3):
+        memory.update(ids[599 - number], supersedes=ids[number])  # of another agent
+        memory.update(ids[100 + number], supersedes=ids[500 - number])
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    memory.transfer.export(first)
+    report = other.transfer.import_(first)
+    assert (report.added, report.skipped) == (600, ())
+    other.transfer.export(second)
+    assert second.read_bytes() == first.read_bytes()
+    again = other.transfer.import_(first)  # the ids are taken now, by the same records
+    assert (again.added, again.duplicates) == (0, 600)
+    other.transfer.export(second)
+    assert second.read_bytes() == first.read_bytes()
+
+
+def test_the_report_says_that_the_access_log_stays(memory: Memory, tmp_path: Path) -> None:
+    memory.add("The bridge opens at noon")
+    assert memory.transfer.export(tmp_path / "a.jsonl").notes == ()  # nothing is logged yet
+    assert memory.search("bridge noon zeppelin").hits
+    memory.store.settle()
+    (note,) = memory.transfer.export(tmp_path / "a.jsonl").notes
+    assert "the access log is not exported" in note and "mindex copy" in note
+    (record,) = lines(tmp_path / "a.jsonl")[1:]
+    assert record["accesses"]["count"] == 1 and "zeppelin" not in (tmp_path / "a.jsonl").read_text()  # type: ignore[index,call-overload]
+
+
+LINKED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 19), st.integers(0, 19)), min_size=2, max_size=20)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(LINKED, st.integers(1, 6), st.booleans())
+@pytest.mark.slow
+def test_links_between_agents_survive_batches_of_any_size(
+    linked: list[tuple[int, int, int]], batch: int, fresh: bool
+) -> None:
+    options = {"embedding.provider": "none", "secrets.mode": "off"}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as patch,
+        Memory(Path(folder, "a.db"), options=options) as memory,
+        Memory(Path(folder, "b.db"), options=options) as other,
+    ):
+        patch.setattr(import_rows, "_BATCH", batch)
+        ids = [memory.add(f"Fact {number}", agent=f"agent{agent}").id for number, (agent, *_) in enumerate(linked)]
+        for id_, (_, near, winner) in zip(ids, linked, strict=True):
+            memory.store.entries.link(id_, ids[near % len(ids)], "near", 0.9)
+            with suppress(MindexError):
+                memory.update(ids[winner % len(ids)], supersedes=id_)
+        if not fresh:
+            other.add("Something else", agent="agent0")
+        memory.transfer.export(Path(folder, "a.jsonl"))
+        other.transfer.import_(Path(folder, "a.jsonl"))
+        here = {row.record.id: (row.links, row.record.superseded_by) for row in rows(memory)}
+        there = {row.record.id: (row.links, row.record.superseded_by) for row in rows(other)}
+        assert {id_: there[id_] for id_ in ids} == here
+        # Another copy, for one agent: each record names the copies of those that the original names.
+        report = other.transfer.import_(Path(folder, "a.jsonl"), agent="zoe")
+        assert (report.added, report.skipped) == (len(ids), ())
+        copies = {row.record.text: row for row in rows(other) if row.record.agent == "zoe"}
+        copy_of = {row.record.id: copies[row.record.text].record.id for row in rows(memory)} | {"": ""}
+        for row in rows(memory):
+            copied = copies[row.record.text]
+            assert copied.record.superseded_by == copy_of[row.record.superseded_by]
+            assert {link.target for link in copied.links} == {copy_of[link.target] for link in row.links}
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -29,8 +29,9 @@ from mindex.transfer.format_detection import IMPORTERS
 def export_command(context: Context, target: str, form: str, vectors: bool) -> None:
     """Write everything told into a file, or, as markdown, into a folder; `-` is standard output.
 
-    jsonl keeps all of it: every kind, what was forgotten, the whole history. markdown is for reading, and can be
-    imported, too. --agent takes only one agent's words. The exit code is 1 when damaged rows were left out.
+    jsonl keeps every kind, forgotten entries and the whole history; only the access log is left out. markdown is for
+    reading, and can also be imported. --agent takes only one agent's words. The exit code is 1 when damaged rows were
+    left out.
     """
     # Standard output in bytes, so that its line breaks stay as they are.
     place = sys.stdout.buffer if target == "-" else target

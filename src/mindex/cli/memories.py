@@ -17,12 +17,13 @@ from mindex.cli.options import (
     tag_option,
     text_or_stdin,
 )
-from mindex.cli.output import say
+from mindex.cli.output import note, say
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import KINDS, TYPES, AddResult, Change, TimelineEvent
 from mindex.present import entries
 from mindex.present.history import (
+    batch_text,
     change_json,
     change_text,
     history_json,
@@ -143,18 +144,37 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
     return memory.history(id_)
 
 
-@click.command("undo", short_help="Undo a change, or the latest one of a memory.")
-@click.argument("reference", metavar="CHANGE|ID", shell_complete=completed_by("entries"))
-@prints(
-    lambda done: undo_text(*done),
-    lambda done: undo_json(*done),
-)
-def undo_command(memory: Memory, reference: str) -> tuple[Change, int]:
+@click.command("undo", short_help="Undo the last command, a change, or a memory's last one.")
+@click.argument("reference", default="", metavar="[CHANGE|ID]", shell_complete=completed_by("entries"))
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
+@click.pass_obj
+def undo_command(context: Context, reference: str, yes: bool) -> None:
     """Undo one change by its number, or by a memory's id its latest that is not undone yet.
 
-    By id, every undo goes one change further back; the number of an undo undoes that undo.
+    Without either, it shows the last changes that this agent made as one, and asks; where there is no terminal to ask,
+    it needs --yes. Undos and imports are passed over. All changes that one command made are undone together. By id,
+    every undo goes one change further back; the number of an undo undoes that undo.
     """
-    return memory.undo(reference)
+    with context.memory() as memory:
+        if not reference:
+            changes = memory.last_batch()
+            if not yes:
+                _confirm_undo(changes)
+            reference = str(changes[0].change)
+        done = memory.undo(reference)
+        for one in memory.damage_notes():
+            note(one)
+    context.emit(undo_json(*done), lambda: undo_text(*done))
+
+
+def _confirm_undo(changes: Sequence[Change]) -> None:
+    """Show what would be undone, and ask. Raises UsageError where that is impossible, Exit for a no."""
+    say(batch_text(changes), err=True)
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was undone: there is no terminal to ask", "add --yes")
+    if not click.confirm("Undo this?", err=True):
+        say("nothing was undone", err=True)
+        raise click.exceptions.Exit(1)
 
 
 @click.command("timeline", short_help="Show what was learnt, said, changed and forgotten.")

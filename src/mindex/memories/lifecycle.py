@@ -25,6 +25,7 @@ from mindex.memories.related_memories import RelatedMemory, conflict_candidates,
 from mindex.memories.summary import summarize
 from mindex.model import AddResult, Change, Kind, PurgeResult, Record, SimilarMemory
 from mindex.redaction.json_values import redact_value
+from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY
 from mindex.type_rules import MEMORY_TYPES, memory_type
 
 _BULK = 500
@@ -78,7 +79,7 @@ class EntryWriter:
         # Rules tell types apart that one statement may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=in_conflict)
-        with self._store.entries.transaction():
+        with self._store.entries.transaction(batch=bool(memory.supersedes)):
             replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
             (added,) = self._store.entries.add([record], by=self._author.name, reason=reason)
             if added.created:
@@ -86,7 +87,7 @@ class EntryWriter:
                     self._store.entries.link(added.id, other.id, NEAR_LINK, other.overlap)
                 link_conflicts(self._store, added.id, in_conflict)
             if replaced is not None and replaced.id != added.id:
-                self._retire(replaced.id, "supersede", f"superseded by {added.id}", superseded_by=added.id)
+                self._retire(replaced.id, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
                 similar = tuple(other for other in similar if other.id != replaced.id)
         return AddResult(added.id, added.created, similar if added.created else (), redacted)
 
@@ -181,7 +182,8 @@ class EntryWriter:
                 del fields["anchor"]
             return replace(record, **{**values, "fields": fields})
 
-        with self._store.entries.transaction():  # two updates that supersede each other must not both succeed
+        # Two updates that supersede each other must not both succeed.
+        with self._store.entries.transaction(batch=bool(superseded)):
             existing = find_entry(self._store, id_)
             if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
                 raise UsageError(
@@ -193,7 +195,7 @@ class EntryWriter:
                 self._refuse_circle(existing.id, other)
             change = self._author.revise(existing.id, revised, "update", reason)
             if other:
-                self._retire(other, "supersede", f"superseded by {existing.id}", superseded_by=existing.id)
+                self._retire(other, "supersede", f"{SUPERSEDED_BY}{existing.id}", superseded_by=existing.id)
         if "text" in values:
             related = conflict_candidates(self._related(change.after))
             link_conflicts(self._store, change.record, conflicting(change.after, related))

@@ -19,7 +19,7 @@ from mindex.memories.daily_log import DailyLog
 from mindex.memories.entries import find_entry
 from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memories.open_conflicts import conflicts_of, settling_note
-from mindex.memories.undo import undo
+from mindex.memories.undo import last_batch, undo
 from mindex.model import AddResult, Change, Conflict, PurgeResult, Record
 from mindex.time_parser import parse_expiry
 
@@ -108,7 +108,11 @@ class EntryService:
         conflicts = conflicts_of(self._store, change.record)
         return replace(change, conflicts=conflicts, notes=(*change.notes, *_conflict_notes(change.record, conflicts)))
 
+    def last_batch(self) -> tuple[Change, ...]:
+        return last_batch(self._store, self._author.name)
+
     def undo(self, reference: str) -> tuple[Change, int]:
+        reference = reference or str(self.last_batch()[0].change)
         changes, undone = undo(self._store, reference, self._author.name)
         return self._queue.embed_after(*changes), undone
 

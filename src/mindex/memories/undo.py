@@ -1,7 +1,7 @@
 """Undoing one change of an entry, whatever was changed since.
 
-Several changes that were made as one, a consolidation or its undoing, are undone as one: they have one batch id.
-Undoing an entry by its id goes one change further back each time. The number of an undo undoes that undo: a redo.
+Several changes that were made as one (a supersession, a consolidation, an undo) are undone as one: they have one batch
+id. Undoing an entry by its id goes one change further back each time. The number of an undo undoes that undo: a redo.
 """
 
 import re
@@ -18,8 +18,10 @@ from mindex.memories.profile import with_data as profile_with
 from mindex.model import Change, Record
 from mindex.model.record_properties import in_order
 from mindex.store.base import Store
-from mindex.store.rules.undo_batch_ids import UNDO_OF
+from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY, UNDO_OF
 
+# The time of an added memory is that of its making, before the transaction waited for other writers.
+_MAX_APART = 60_000
 _UNDOABLE = tuple(one.name for one in in_order("history"))
 
 
@@ -32,7 +34,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     with store.entries.transaction(batch=True):
         undone = _change(store, reference)
         reason = f"{UNDO_OF}{undone.change}"
-        others = [one for one in store.entries.batch(undone.batch) if one.record != undone.record]
+        others = [one for one in _batch(store, undone) if one.record != undone.record]
         back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
         if _is_number(reference) and not back:
             _refuse_undone(undone, store.retrieval.record(undone.record))
@@ -54,6 +56,42 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         + (f"; `mindex undo {first.record}` goes one change further" if further else "")
     )
     return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
+
+
+def last_batch(store: Store, agent: str) -> tuple[Change, ...]:
+    """Return the latest changes that an agent made as one, of its own entries, and that are in force.
+
+    Undos and imports are passed over: each call after an undo goes further back. Raises NotFoundError if none is left.
+    """
+    for change in store.entries.changes_between(0, 2**62, newest_first=True):
+        if (change.by, change.after.agent) != (agent, agent) or change.action in ("undo", "import"):
+            continue
+        if change.change in {one.change for one in _not_undone(store, store.entries.history(change.record))}:
+            return _batch(store, change)
+    message = f"'{agent}' has changed nothing that can be undone"
+    raise NotFoundError(message, "`mindex history ID` lists the changes of a memory")
+
+
+def _batch(store: Store, change: Change) -> tuple[Change, ...]:
+    """The changes that were made as one with this one, itself included, in their order."""
+    if change.batch:
+        return store.entries.batch(change.batch)
+    # Release 0.1.0 stored a supersession without a batch id, as two changes whose numbers follow each other.
+    older, newer = (store.entries.change(change.change + step) for step in (-1, 1))
+    if older is not None and _superseded_in(older, change):
+        return older, change
+    if newer is not None and _superseded_in(change, newer):
+        return change, newer
+    return (change,)
+
+
+def _superseded_in(winner: Change, loser: Change) -> bool:
+    return (
+        (loser.batch, loser.by, loser.action, loser.reason)
+        == ("", winner.by, "supersede", f"{SUPERSEDED_BY}{winner.record}")
+        and winner.action in ("add", "update")
+        and loser.at - winner.at < _MAX_APART
+    )
 
 
 def _refuse_undone(change: Change, record: Record | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
+from mindex.nul import without_nul
 from mindex.values import dataclass
 
 # Those after `note` are never stored: `get` makes them.
@@ -39,6 +40,10 @@ class Collection:
     exclude: tuple[str, ...] = ()
     context: str = ""
     indexed_at: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exclude", without_nul(self.exclude))
+        object.__setattr__(self, "context", without_nul(self.context))
 
     @property
     def imported(self) -> bool:

@@ -97,6 +97,14 @@ def history_text(changes: Sequence[Change]) -> str:
     return "\n".join(_with_lines_below(_change_line(change), changed_lines(change)) for change in changes)
 
 
+def batch_text(changes: Sequence[Change]) -> str:
+    """Changes of several entries, each with its entry."""
+    return "\n".join(
+        _with_lines_below(f"{change.after.kind} {change.record}: {_change_line(change)}", changed_lines(change))
+        for change in changes
+    )
+
+
 def _with_lines_below(line: str, below: Sequence[str]) -> str:
     """A line of ours, and indented ones: those of a text go further in than the first one of each."""
     return "\n".join([line, *(f"{INDENT}{continued(one, 2 * INDENT)}" for one in below)])

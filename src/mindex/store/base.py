@@ -19,6 +19,8 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 - **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
   of live memories and unique fields of one agent, and the numbers of the store. `rules.duplicates_numbers_history`
   locks an agent for the first two; reading the last number locks that one.
+- **NUL** is stored nowhere: every text has U+FFFD in its place (`mindex.nul`). The rules, `DocumentUpdate`,
+  `Collection` and `Access` see to it.
 - **Times** are milliseconds since 1970; ids are letters and digits. Ids and cache keys are compared literally and
   ordered by code point. `rules.filters` says how filters, paths and literal texts match, and
   `rules.duplicates_numbers_history` how names do.

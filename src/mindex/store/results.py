@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mindex.model import Document, KeywordNode, Record
+from mindex.nul import without_nul
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -137,6 +138,9 @@ class Access:
     query: str = ""
     score: float | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", without_nul(self.query))
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentUpdate:
@@ -144,6 +148,10 @@ class DocumentUpdate:
 
     document: Document
     records: tuple[Record, ...] | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "document", without_nul(self.document))
+        object.__setattr__(self, "records", without_nul(self.records))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, cast
 from mindex.clock import FIRST_MS, LAST_MS
 from mindex.model import Kind, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.nul import without_nul
 from mindex.sync.field_changes import MISSING, FieldChange
 from mindex.sync.stamps import is_stamp
 from mindex.transfer.importers.json_lines import MOST_VALUES
@@ -137,7 +138,7 @@ def checked_line(line: bytes) -> tuple[str, str]:
 def decode_edit(line: str) -> Edit:
     """Return the edit of a line of JSON. Raises InvalidRow for anything that this version does not write."""
     try:
-        parsed = json.loads(line)
+        parsed = without_nul(json.loads(line))
     except (ValueError, RecursionError):
         raise InvalidRow("it is not JSON") from None
     if not isinstance(parsed, dict):

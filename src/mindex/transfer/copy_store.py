@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
 from mindex.embedding.canary import is_same
-from mindex.errors import ConflictError
+from mindex.errors import ConflictError, UsageError
 from mindex.model import Document, Progress, Record, Report
 from mindex.model.spaces import Space
 from mindex.model.transfer import CopiedTable, CopyReport
 from mindex.store.base import DocumentUpdate, Store
-from mindex.store.export_rows import ExportRow, ImportPreview, Link, RestoreOptions
+from mindex.store.export_rows import ExportRow, ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.transfer.copy_digest import FILES, PARTS_OF_ENTRIES, UNCOMPARED, VECTORS, StoreDigests, without_time
 
 _BATCH = 500
@@ -181,9 +181,11 @@ class _CopyRun:
             # A name that is there twice, from a time when it had not to be unique, stays there twice.
             options = RestoreOptions(by="copy", above=snapshot.last_numbers)
             for rows in _batches(snapshot.rows):
-                outcomes = self.target.entries.restore_rows(rows, options, preview)
+                outcomes = self._restored(rows, options, preview)
                 for row, outcome in zip(rows, outcomes, strict=True):
                     self.read.add_entry(row)
+                    if outcome is None:
+                        continue
                     if outcome.outcome == "added":
                         self.copied[row.record.kind] += 1
                         self.copied["changes"] += len(row.history)
@@ -198,6 +200,24 @@ class _CopyRun:
             for start in range(0, len(links), _BATCH):
                 self.copied["links"] += self.target.entries.restore_links(links[start : start + _BATCH])
         self.notes += refused[:5]
+
+    def _restored(
+        self, rows: Sequence[ExportRow], options: RestoreOptions, preview: ImportPreview | None
+    ) -> list[RestoreOutcome | None]:
+        """Store rows. Returns what became of each; None, with a note, for one that has a value the target cannot hold.
+
+        The store does not say which row that is, so a refused batch is halved until it has one row.
+        """
+        try:
+            return list(self.target.entries.restore_rows(rows, options, preview))
+        except UsageError as error:
+            if len(rows) > 1:
+                half = len(rows) // 2
+                return [
+                    *self._restored(rows[:half], options, preview), *self._restored(rows[half:], options, preview)
+                ]  # fmt: skip
+            self.notes.append(f"{rows[0].record.kind} {rows[0].record.id} was not copied: {error.message}")
+            return [None]
 
     def _copy_vectors(self, ids: Sequence[str]) -> None:
         space = self._space

@@ -22,6 +22,8 @@ from mindex.transfer.imported_collections import ImportedCollection, imported_co
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
 
 _REPORT_EVERY = 500
+# The log is pruned by age and length and holds queries of all agents; ranking needs only its sums, which are exported.
+_ACCESS_LOG_NOTE = "the access log is not exported, only its sums; `mindex copy` and `mindex backup` take it along"
 _BUFFERED_CHARACTERS = 4_000_000  # of markdown: an export of any size needs little memory
 
 
@@ -53,7 +55,8 @@ def export(
             # Markdown has live records only, jsonl all that were read.
             records = counted.read if format_ == "jsonl" else made.records
             damaged = len(store.maintenance.damaged()) if "maintenance" in store.capabilities else 0
-            notes = (*made.notes, *left_behind, *damage_notes(store))
+            log = (_ACCESS_LOG_NOTE,) if counted.accessed and format_ == "jsonl" else ()
+            notes = (*made.notes, *log, *left_behind, *damage_notes(store))
             return replace(made, records=records, left_out=counted.read - records, damaged=damaged, notes=notes)
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise
@@ -70,11 +73,13 @@ class _CountedRows:
         self._snapshot = snapshot
         self._report = report
         self.read = 0
+        self.accessed = False
 
     def __iter__(self) -> Iterator[ExportRow]:
         total = self._snapshot.total
         for row in self._snapshot.rows:
             self.read += 1
+            self.accessed = self.accessed or row.accesses is not None
             yield row
             if self._report is not None and (self.read % _REPORT_EVERY == 0 or self.read == total):
                 self._report(Progress("export", self.read, total))
@@ -113,8 +118,6 @@ def _export_jsonl(
 def _opened(target: Path) -> Iterator[IO[bytes]]:
     """Open the target, or a file that replaces it once all is written. Only its owner may read that."""
     target = target.resolve()  # a link stays one
-    if target.is_dir():
-        raise UsageError(f"{target} is a folder", "name a file, or use --format markdown")
     if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
         with target.open("wb") as stream:
             yield stream

@@ -1,14 +1,15 @@
 """Which agent an imported row belongs to, and its ids where another agent's records have them already."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mindex.errors import UsageError
 from mindex.ids import short_hash
 from mindex.memories.profile import profile_id
-from mindex.model import Record
+from mindex.model import Change, Record
 from mindex.store.export_rows import ExportRow
+from mindex.store.rules.undo_batch_ids import implied_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,42 +29,43 @@ class AgentMapping:
         return self.everything or self.each.get(agent) or agent or self.default
 
 
-@dataclass(frozen=True, slots=True)
-class NewOwner:
-    """The agent that rows go to. An id that another agent's record has in this store is replaced by a new one.
+@dataclass(slots=True)
+class NewIds:
+    """The ids of an import that records of other agents have in the store already, and the ids that replace them.
 
-    `taken` are those ids. It is the same for all rows that name each other, so that they still do.
+    It is complete before the first row is stored: from then on records of the import itself have ids there. A row may
+    name records of other agents, above it and below, so one table serves all rows.
     """
 
-    agent: str
-    taken: frozenset[str]
+    replaced: dict[str, str] = field(default_factory=dict)
+    _taken: set[tuple[str, str]] = field(default_factory=set)  # (id, agent)
 
-    def id_of(self, id_: str) -> str:
-        return short_hash(id_, self.agent) if id_ in self.taken else id_
+    def note_taken(self, id_: str, agent: str) -> None:
+        """Note that a row for this agent needs a new id."""
+        self._taken.add((id_, agent))
+        self.replaced[id_] = short_hash(id_, agent)
 
-    def assign(self, row: ExportRow) -> ExportRow:
+    def assign(self, row: ExportRow, agent: str) -> ExportRow:
         """Return the row as one of this agent."""
         record = row.record
-        id_ = profile_id(self.agent) if record.kind == "profile" else self.id_of(record.id)
-        if (id_, self.agent) == (record.id, record.agent) and not self.taken:
+        id_ = short_hash(record.id, agent) if (record.id, agent) in self._taken else record.id
+        if record.kind == "profile":
+            id_ = profile_id(agent)
+        if (id_, agent) == (record.id, record.agent) and not self.replaced:
             return row
         title = f"Profile of {record.agent}"
 
         def assigned(state: Record) -> Record:
-            changes: dict[str, Any] = {"id": id_, "agent": self.agent, "superseded_by": self.id_of(state.superseded_by)}
+            winner = self.replaced.get(state.superseded_by, state.superseded_by)
+            changes: dict[str, Any] = {"id": id_, "agent": agent, "superseded_by": winner}
             if state.kind == "profile" and state.title == title:
-                changes |= {"title": f"Profile of {self.agent}", "summary": f"Profile of {self.agent}"}
+                changes |= {"title": f"Profile of {agent}", "summary": f"Profile of {agent}"}
             return replace(state, **changes)
 
-        links = tuple(replace(link, target=self.id_of(link.target)) for link in row.links)
-        return replace(row.with_states(assigned), links=links)
+        def assigned_batch(change: Change) -> Change:  # a copy is not undone with what it is a copy of
+            batch = change.batch or implied_batch(change.action, change.reason, change.by, change.at)
+            return replace(change, batch=short_hash(batch, agent)) if batch and id_ != record.id else change
 
-
-def referenced_ids(row: ExportRow) -> Iterator[str]:
-    """Yield every id that a row names: its own, and those of other records."""
-    yield row.record.id
-    for state in row.states():
-        if state.superseded_by:
-            yield state.superseded_by
-    for link in row.links:
-        yield link.target
+        links = tuple(replace(link, target=self.replaced.get(link.target, link.target)) for link in row.links)
+        row = row.with_states(assigned)
+        return replace(row, links=links, history=tuple(map(assigned_batch, row.history)))

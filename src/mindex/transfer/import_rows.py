@@ -18,10 +18,11 @@ from mindex.memories.field_specs import UNIQUE
 from mindex.model import Progress, Record, Report
 from mindex.model.program_numbers import NUMBERED_KINDS, Renumbered
 from mindex.model.transfer import ImportReport, MergedRow, TableReport
+from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.transfer.import_agents import AgentMapping, NewOwner, referenced_ids
+from mindex.transfer.import_agents import AgentMapping, NewIds
 from mindex.transfer.import_checks import check_row
 from mindex.transfer.import_redaction import names_hold_secret, redact_document, redact_row, rows_with_secrets
 from mindex.transfer.imported_collections import DocumentRows, DocumentWriter
@@ -57,7 +58,8 @@ def import_rows(
     options = _restore_options(importer, agents, importer.last_numbers(path), by)
     preview = ImportPreview() if dry_run else None
     order = (*importer.tables, *importer.parts)
-    run = _ImportRun(store, agents, secrets, options, preview, DocumentWriter(store, dry_run), order)
+    new_ids = _new_ids(store, importer.read(path), agents)
+    run = _ImportRun(store, agents, secrets, options, preview, new_ids, DocumentWriter(store, dry_run), order)
     try:
         for batch in _batches(importer.read(path)):
             run.store_batch(batch)
@@ -74,6 +76,24 @@ def import_rows(
     if before != _file_state(path):
         run.skip(path.name, "it changed while it was read: import it again, nothing is added twice")
     return run.report()
+
+
+def _new_ids(store: Store, rows: Iterable[ReadRow], agents: AgentMapping) -> NewIds:
+    """Return new ids for rows whose ids records of other agents have; those stay theirs.
+
+    This reads the whole source once more, but only if the store has entries of another agent.
+    """
+    found = NewIds()
+    if {agents.everything}.issuperset(store.entries.agents()):
+        return found
+    for batch in _batches(rows):
+        records = [row.record for row in batch if isinstance(row, ExportRow)]
+        targets = {record.id: agents.target(without_nul(record.agent)) for record in records}
+        owners = store.entries.owners(targets)
+        for id_, agent in targets.items():
+            if owners.get(id_, agent) != agent:
+                found.note_taken(id_, agent)
+    return found
 
 
 def _restore_options(importer: Importer, agents: AgentMapping, numbers: Mapping[str, int], by: str) -> RestoreOptions:
@@ -141,6 +161,7 @@ class _ImportRun:
     secrets: SecretsMode
     restore_options: RestoreOptions
     preview: ImportPreview | None
+    new_ids: NewIds
     documents: DocumentWriter
     order: tuple[str, ...]  # of the tables in the report
     open_links: list[tuple[str, Link]] = field(default_factory=list)  # whose target is not stored yet
@@ -228,6 +249,8 @@ class _ImportRun:
                 continue
             self.read += 1
             with self._skip_invalid(row):
+                with contextlib.suppress(RecursionError):  # `check_row` refuses what is nested too deeply
+                    row = without_nul(row)
                 check_row(row)
                 rows.append(row)
         return rows
@@ -258,16 +281,8 @@ class _ImportRun:
             self._drop(row, reason_of(error))
 
     def _assigned(self, rows: list[ExportRow]) -> list[ExportRow]:
-        """Return the rows as those of their agents here; ids that other agents have in this store stay theirs."""
-        owner_of = self.store.entries.owners({id_ for row in rows for id_ in referenced_ids(row)})
-        owners: dict[str, NewOwner] = {}
-        assigned = []
-        for row in rows:
-            agent = self.agents.target(row.record.agent)
-            if agent not in owners:
-                owners[agent] = NewOwner(agent, frozenset(id_ for id_, owner in owner_of.items() if owner != agent))
-            assigned.append(owners[agent].assign(row))
-        return assigned
+        """Return the rows as those of their agents here."""
+        return [self.new_ids.assign(row, self.agents.target(row.record.agent)) for row in rows]
 
     def _count(self, row: ExportRow, outcome: RestoreOutcome) -> None:
         self.renumbered += outcome.renumbered

@@ -1,4 +1,4 @@
-"""The JSONL export: a header, then one record a line, in order of agent and number. Nothing is lost.
+"""The JSONL export: a header, then one record a line, in order of agent and number. Nothing of an entry is lost.
 
 The same data gives the same bytes. A history too long for one line continues in the lines below it (`more`). The
 collections that were imported follow, each with its documents, and each of these with its chunks, in lines below it.

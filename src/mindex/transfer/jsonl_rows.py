@@ -17,6 +17,7 @@ from mindex.errors import MindexError
 from mindex.model import Change, Collection, Document, Record
 from mindex.model.record_properties import RecordProperty, in_order
 from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, Extraction, Link
+from mindex.store.rules.undo_batch_ids import implied_batch
 
 Json = dict[str, Any]
 
@@ -34,7 +35,9 @@ _DOCUMENT = {
     "links": "texts", "indexed_at": "time", "fields": "texts",
 }  # fmt: skip
 _COLLECTION = {"name": "text", "root": "text", "exclude": "texts", "context": "text", "indexed_at": "time"}
-_CHANGE = {"change": "whole number", "at": "time", "by": "text", "action": "text", "reason": "text"}
+_CHANGE = {
+    "change": "whole number", "at": "time", "by": "text", "action": "text", "reason": "text", "batch": "text",
+}  # fmt: skip
 _exact_iso = partial(to_iso, timespec="milliseconds")
 _ENCODERS: Mapping[str, Callable[[Any], Any]] = {
     "time": _exact_iso, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
@@ -114,6 +117,8 @@ def encode_history(record: Record, history: Sequence[Change]) -> list[Json]:
         entry = {name: encode_value(kind, getattr(change, name)) for name, kind in _CHANGE.items()}
         if not change.reason:
             del entry["reason"]
+        if change.batch == implied_batch(change.action, change.reason, change.by, change.at):
+            del entry["batch"]
         if later := _differences(change.after, state):  # usually a time that was refreshed without a change
             entry["after"] = later
         if change.before is not None:
@@ -222,8 +227,9 @@ def decode_history(record: Record, entries: Sequence[Mapping[str, Any]]) -> tupl
     for entry in reversed(entries):
         after = _changed(state, entry.get("after"))
         before = _changed(after, entry["before"]) if "before" in entry else None
-        change, at, by, action, reason = _decode_object(_CHANGE, {"reason": "", **entry})
-        changes.append(Change(change, record.id, at, by, action, reason, before, after))
+        change, at, by, action, reason, batch = _decode_object(_CHANGE, {"reason": "", "batch": "", **entry})
+        batch = batch or implied_batch(action, reason, by, at)
+        changes.append(Change(change, record.id, at, by, action, reason, before, after, batch=batch))
         state = before or after
     return tuple(reversed(changes))
 

@@ -38,7 +38,7 @@ class Transfer:
         vectors: bool = False,
         report: Report | None = None,
     ) -> ExportReport:
-        """Write the entries of one agent or of all, as JSONL (nothing is lost) or as a folder of markdown.
+        """Write the entries of one agent or of all, as JSONL (all but the access log) or as a folder of markdown.
 
         Raises UsageError for a folder as the target of JSONL, also for a path that ends in a slash.
         """

@@ -205,5 +205,4 @@ def _merge(call: Call) -> Response:
     text = call.given("text").replace("\r\n", "\n")
     reason = "merged of two in conflict"
     change = call.memory.update(call.given("id"), text=text, supersedes=call.given("other"), reason=reason)
-    message = "Merged. To take it back, undo the latest change of this one and restore the other one, which is retired."
-    return call.done(record_path(change.record), message)
+    return call.done(record_path(change.record), "Merged. The other one is retired.", change)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.model import Change, Record
+from mindex.nul import without_nul
 from mindex.store import record_json
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.postgres import program_numbers, record_rows
@@ -165,7 +166,8 @@ class PostgresEntries:
     ) -> tuple[AddOutcome, ...]:
         def add(transaction: Transaction) -> tuple[AddOutcome, ...]:
             statements = self._statements(transaction)
-            for agent in sorted({record.agent for record in records}):  # in order: two never wait for each other
+            # In order: two never wait for each other.
+            for agent in sorted({without_nul(record.agent) for record in records}):
                 statements.lock_agent(agent)
             if len(records) > 1:
                 statements.expect(records)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from mindex.clock import now_ms
 from mindex.model import Change
+from mindex.nul import without_nul
 from mindex.store.postgres.connection import Transaction
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.entries import ENTRIES_LOCK, read_changes, to_change
@@ -97,7 +98,8 @@ class PostgresSync:
     def put_merged(self, merged: Sequence[MergedRecord]) -> None:
         def put(transaction: Transaction) -> None:
             statements = _SyncStatements(transaction, self._database.moment or now_ms())
-            for agent in sorted({one.record.agent for one in merged}):  # in order: two never wait for each other
+            # In order: two never wait for each other.
+            for agent in sorted({without_nul(one.record.agent) for one in merged}):
                 statements.lock_agent(agent)
             for one in merged:
                 put_merged(statements, one)

@@ -6,6 +6,7 @@ from typing import Protocol
 from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.model import Change, Record
+from mindex.nul import without_nul
 from mindex.store.results import AddOutcome, Revision
 from mindex.store.rules.undo_batch_ids import batch_of
 from mindex.values import replace
@@ -64,6 +65,7 @@ def add(
     statements: EntryStatements, record: Record, *, by: str, reason: str = "", unique: str = "", once: bool = False
 ) -> AddOutcome:
     """Store an entry under the next number, unless it is there already; see `EntryStore.add`."""
+    record, by, reason = without_nul((record, by, reason))
     statements.lock_agent(record.agent)
     if once and statements.entry(record.id) is not None:
         return AddOutcome(record.id, created=False)
@@ -92,7 +94,8 @@ def revise(
         raise no_entry(id_)
     statements.lock_agent(before.agent)
     now = statements.now
-    after = replace(change(before), id=before.id, kind=before.kind, number=before.number, updated_at=now)
+    by, reason = without_nul((by, reason))
+    after = replace(without_nul(change(before)), id=before.id, kind=before.kind, number=before.number, updated_at=now)
     if after.kind == "memory" and after.retired_at is None and (same := same_memory(statements, after, now)):
         raise ConflictError(f"memory '{same}' says the same already", "forget one of the two first")
     if unique_value(before, unique) != unique_value(after, unique) and (

@@ -12,6 +12,7 @@ from typing import Protocol
 from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.model.program_numbers import LAST_NUMBER, Slot
+from mindex.nul import without_nul
 from mindex.store.export_rows import (
     Accesses,
     ExistingRecord,
@@ -65,6 +66,7 @@ def restore(
     statements: RestoreStatements, rows: Sequence[ExportRow], options: RestoreOptions, preview: ImportPreview | None
 ) -> tuple[RestoreOutcome, ...]:
     """Store the rows that are new; with a preview, only say what would be stored. See `EntryStore.restore_rows`."""
+    rows = [without_nul(row) for row in rows]
     if preview is None:
         for agent in sorted({row.record.agent for row in rows}):
             statements.lock_agent(agent)

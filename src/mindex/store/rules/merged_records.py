@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mindex.model import Change, Record
+from mindex.nul import without_nul
 from mindex.store.rules.duplicates_numbers_history import EntryStatements, same_memory, unique_holder
 from mindex.store.rules.undo_batch_ids import UNDO_OF
 from mindex.store.sync_rows import MergedChange, MergedRecord
@@ -35,6 +36,7 @@ def put_merged(statements: SyncStatements, merged: MergedRecord) -> None:
     Changes that stand where they stood keep their numbers; the rest is appended anew. An entry that is new here gets
     the next number.
     """
+    merged = without_nul(merged)
     id_ = merged.record.id
     statements.lock_agent(merged.record.agent)
     before = statements.entry(id_)

@@ -1,14 +1,16 @@
 """Batch ids: changes that were made as one have the same, and are undone as one.
 
-There are two kinds of batches, consolidations and undos. All changes of one have the same reason, author and time, and
-its id is made of these, so that the changes find together again where no id was stored with them: databases of schema
-1 and 2 have none, and neither have exports. A further kind of batch needs an id in the export.
+All changes of a consolidation or of an undo have the same reason, author and time, and the id of the batch is made of
+these: databases of schema 1 and 2, and exports, have no ids of such batches. All other batches (a supersession) have
+their own id, which is exported.
 """
 
 from mindex.ids import short_hash
 
 # How the reason of a consolidation begins.
 CONSOLIDATED = "consolidated "
+# How the reason of a supersession begins; the id of the newer memory follows.
+SUPERSEDED_BY = "superseded by "
 # How the reason of an undo begins; the number of the change that it undid follows.
 UNDO_OF = "undo of change "
 

@@ -68,6 +68,12 @@ def _add_program_numbers(connection: sqlite3.Connection) -> None:
     put_former(connection)
 
 
+def _replace_nul(connection: sqlite3.Connection) -> None:
+    from mindex.store.sqlite.nul_replacement import replace_nul  # a file is migrated only once
+
+    replace_nul(connection)
+
+
 def _correct_tags(connection: sqlite3.Connection) -> None:
     """Remove the tags that came from inline code. If there were any, opening rebuilds the keyword index."""
     from mindex.store.sqlite.code_tags import remove_code_tags  # only an upgrade needs it
@@ -106,6 +112,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_checksums,
     _add_postings,
     _add_program_numbers,
+    _replace_nul,
     _correct_tags,
 )
 # How a file of an older schema is read where it cannot be migrated because it is read-only: what each version lacks.
@@ -125,7 +132,14 @@ SELECT '' AS program, '' AS kind, '' AS agent, 0 AS number, '' AS record, NULL A
 """
 _OLDEST_READ = 2
 # mindex has no such things in a file: the sender of a file with one could change or keep what is stored later.
-_PROGRAMS = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
+# What something is, its SQL says; SQLite does not compare the other columns with it, and always begins a SQL like this.
+_PROGRAMS = """
+SELECT CASE type WHEN 'view' THEN type ELSE 'trigger' END, name FROM sqlite_master
+WHERE type NOT IN ('table', 'index') OR NOT (
+    sql IS NULL OR sql GLOB 'CREATE TABLE *' OR sql GLOB 'CREATE VIRTUAL TABLE *' OR sql GLOB 'CREATE INDEX *'
+    OR sql GLOB 'CREATE UNIQUE INDEX *'
+) LIMIT 1
+"""
 
 
 def _read_only_views(version: int) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.errors import refused_by_disk
 from mindex.store.sqlite.history_rows import read_changes
+from mindex.store.sqlite.nul_replacement import replace_nul
 from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
 from mindex.store.sqlite.salvage_schema import open_source
@@ -82,6 +83,7 @@ def salvage(source: Path, target: Path, report: Report | None = None) -> RepairR
         with open_source(source, folder) as damaged, contextlib.closing(sqlite3.connect(made)) as connection:
             run = _Run(damaged, connection, report or (lambda _: None))
             run.copy()
+            replace_nul(connection)
             run.mend()
         sound = _finish(made)
         if target.exists():

@@ -14,7 +14,7 @@ from typing import Any
 from mindex.memories.turns import make_turn
 from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow, foreign_id
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.folder_files import read_files, wanted_files
+from mindex.transfer.importers.folder_files import read_files, readable_files, wanted_files
 from mindex.transfer.importers.json_lines import Json, first_objects, read_objects
 
 _FILES_TRIED = 20
@@ -49,7 +49,7 @@ class ClaudeCode(Importer):
     def recognises(self, path: Path) -> bool:
         return any(
             line.get("type") in ("user", "assistant") and "sessionId" in line and isinstance(line.get("message"), dict)
-            for file in islice(_files(path), _FILES_TRIED)
+            for file in islice(readable_files(path, _files(path)), _FILES_TRIED)
             for line in first_objects(file)
         )
 

@@ -11,7 +11,7 @@ from mindex.errors import UsageError
 from mindex.model.record_properties import RecordProperty, in_order
 from mindex.regular_files import open_regular
 from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
-from mindex.transfer.importers.folder_files import read_files
+from mindex.transfer.importers.folder_files import read_files, readable_files
 from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
 from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
 
@@ -30,12 +30,12 @@ class MarkdownImporter(Importer):
     def recognises(self, path: Path) -> bool:
         if path.is_dir():
             some = islice(path.rglob("*.md"), _FILES_TRIED)  # a whole home folder is not read to say no
-            return _is_export(path / OVERVIEW) or any(map(_is_export, some))
+            return any(map(_is_export, readable_files(path, (path / OVERVIEW, *some))))
         return _is_export(path)
 
     def read(self, path: Path) -> Iterator[ReadRow]:
         files = sorted(file for file in path.rglob("*.md") if file.is_file()) if path.is_dir() else [path]
-        if not any(map(_is_export, files)):
+        if not any(map(_is_export, readable_files(path, files))):
             raise UsageError(f"{path} is no export of mindex", "its files would say so in their first lines")
         yield from read_files(path, files, _read_file)
 

@@ -37,6 +37,7 @@ from mindex.transfer.importer_base import (
     memory_row,
 )
 from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importers.folder_files import LINK_OUT, leads_out
 from mindex.transfer.importers.json_lines import read_json
 from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of, with_table
 
@@ -65,7 +66,10 @@ class Memorizer(DatabaseImporter):
     }
 
     def recognises(self, path: Path) -> bool:
-        return (path / _EXPORT["facts"]).is_file() if path.is_dir() else super().recognises(path)
+        if not path.is_dir():
+            return super().recognises(path)
+        facts = path / _EXPORT["facts"]
+        return facts.is_file() and not leads_out(path, facts)
 
     def count(self, path: Path) -> int:
         return 0 if path.is_dir() else super().count(path)
@@ -78,6 +82,9 @@ class Memorizer(DatabaseImporter):
             raise UsageError(f"{folder} is no export of {self.name}", f"it would have {_EXPORT['facts']}")
         for table, name in _EXPORT.items():
             file = folder / name
+            if leads_out(folder, file):
+                yield SkippedRow(name, LINK_OUT, row=False)
+                continue
             try:
                 value = read_json(file) if file.is_file() else []
             except MindexError as error:

@@ -17,6 +17,7 @@ from mindex.regular_files import open_regular
 from mindex.store.foreign_sqlite import ForeignDatabase
 from mindex.transfer.importer_base import ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importers.folder_files import LINK_OUT, leads_out
 from mindex.transfer.importers.json_lines import read_json
 from mindex.transfer.importers.sqlite_source import CACHE, INDEX, VECTORS, DatabaseImporter, key_of
 
@@ -51,12 +52,12 @@ class MemorySearch(DatabaseImporter):
 
     def recognises(self, path: Path) -> bool:
         if path.is_dir():
-            return any(super(MemorySearch, self).recognises(file) for file in _indexes(path))
+            return any(self._is_index(path, file) for file in _indexes(path))
         return _is_export(path) or super().recognises(path)
 
     def count(self, path: Path) -> int:
         if path.is_dir():
-            return sum(self.count(file) for file in _indexes(path) if super(MemorySearch, self).recognises(file))
+            return sum(self.count(file) for file in _indexes(path) if self._is_index(path, file))
         return 0 if path.suffix == ".json" else super().count(path)
 
     def read(self, path: Path) -> Iterator[ReadRow]:
@@ -67,10 +68,16 @@ class MemorySearch(DatabaseImporter):
         else:
             yield from super().read(path)
 
+    def _is_index(self, folder: Path, file: Path) -> bool:
+        return not leads_out(folder, file) and super().recognises(file)
+
     def _read_folder(self, path: Path) -> Iterator[ReadRow]:
         if not (files := _indexes(path)):
             raise UsageError(f"{path} holds no index of memory-search", "it would have index.db or indexes/NAME.db")
         for file in files:
+            if leads_out(path, file):
+                yield SkippedRow(file.relative_to(path).as_posix(), LINK_OUT, row=False)
+                continue
             try:
                 yield from super().read(file)
             except MindexError as error:

@@ -57,8 +57,7 @@ class DatabaseImporter(Importer):
                 yield OtherRows(table, remark=f"{column}: {why}")
         for table in database.own_tables():
             if table not in (*self.tables, *self.parts):
-                # A table of vectors cannot be read without its extension, but the one that it keeps its rows in.
-                count = database.count(table) or database.count(f"{table}_rowids")
+                count = database.count(table)
                 why = self.left_out.get(table, UNKNOWN_TABLE)
                 yield OtherRows(table, count, why) if count else OtherRows(table, remark=why)
 
