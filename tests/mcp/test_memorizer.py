@@ -250,7 +250,7 @@ async def test_lists_are_cut_and_counted(memorizer: Memorizer) -> None:
         await memorizer("store_fact", fact=f"Unrelated matter {number} of {'abc'[number] * 5}", category="project")
     listed = await memorizer("list_facts", limit=2)
     assert ([fact["id"] for fact in listed["facts"]], listed["total_count"]) == ([3, 2], 3)
-    assert (await memorizer.envelope("list_facts", limit=10_000))["notes"] == ["limit cut to 500"]
+    assert (await memorizer.envelope("list_facts", limit=10_000))["notes"] == ["limit cut to 500, the maximum"]
     assert "limit" in await memorizer.error("list_facts", limit=0)
 
 

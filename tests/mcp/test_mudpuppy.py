@@ -194,7 +194,7 @@ async def test_a_memory_of_another_type_is_shown_as_one_of_the_six(client: Clien
 
 async def test_a_limit_above_the_cap_is_noted(client: Client) -> None:
     await call(client, "memory_add", content="Redis one.")
-    assert "limit cut to 50" in (await call(client, "memory_search", query="redis", limit=10**6))["notes"]
+    assert "limit cut to 50, the maximum" in (await call(client, "memory_search", query="redis", limit=10**6))["notes"]
 
 
 @pytest.mark.model

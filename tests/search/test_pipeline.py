@@ -187,7 +187,7 @@ def test_amounts_below_the_least_are_errors(memory: Memory, limit: int, offset: 
 
 def test_a_limit_beyond_the_most_is_cut_with_a_note(memory: Memory) -> None:
     answer = memory.search("catalogue", limit=10**9)
-    assert "limit cut to 50" in answer.notes
+    assert "limit cut to 50, the maximum" in answer.notes
 
 
 def test_an_unknown_collection_or_kind_is_an_error_not_an_empty_answer(memory: Memory) -> None:
