@@ -86,9 +86,10 @@ def _head(shown: AnswerView, listed: Sequence[RecordView], in_full: str = "") ->
 
 
 def _notes_of(shown: AnswerView) -> list[str]:
-    """The notes, the first of which names the tier if it is not the usual one."""
-    unusual = [] if shown.tier == _USUAL_TIER or not shown.total else [f"{shown.tier} search only"]
-    return note_lines([*unusual, *shown.notes])
+    """The notes; if the tier is not the usual one and no note names it, one that does comes first."""
+    is_usual = shown.tier == _USUAL_TIER or not shown.total
+    named = is_usual or any(shown.tier in note for note in shown.notes)
+    return note_lines(shown.notes if named else [f"{shown.tier} search only", *shown.notes])
 
 
 def _out_of_order(rows: Sequence[RecordView]) -> bool:
