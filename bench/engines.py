@@ -27,7 +27,7 @@ from measure import Row, Took, alternate, load, timed, told
 from mindex.clock import now_ms
 from mindex.memory import Memory
 from mindex.model import Filters, Query
-from mindex.providers.embed.local import MINILM
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.keyword_scoring import KeywordWeights, keyword_candidates
 from mindex.search.query import parse
 from mindex.store.base import Access, Store
@@ -126,7 +126,7 @@ def vector_stage(engines: Engines) -> Row:
     vectors = [engines.ground.embedder.embed_query(question) for question in engines.ground.questions(1)]
 
     def stage(store: Store) -> Callable[[int], Took]:
-        return lambda turn: timed(lambda: store.retrieval.nearest(MINILM, vectors[turn], Filters(), _CANDIDATES))
+        return lambda turn: timed(lambda: store.retrieval.nearest(BUILT_IN, vectors[turn], Filters(), _CANDIDATES))
 
     return _ratio("vector-stage", "vector stage", 3, engines, *map(stage, engines.stores))
 
@@ -178,7 +178,7 @@ def scope(engines: Engines) -> Row:
             *(
                 (
                     len(keyword_candidates(store, query, parse(question), {}, _K, _REFINING).hits),
-                    len(store.retrieval.nearest(MINILM, vector, filters, _K).hits),
+                    len(store.retrieval.nearest(BUILT_IN, vector, filters, _K).hits),
                 )
                 for store in engines.stores
             ),

@@ -17,7 +17,7 @@ from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memory import Memory
 from mindex.model import Filters, Record
 from mindex.model.record_properties import ENTRY_PROPERTIES
-from mindex.providers.embed.local import MINILM
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
 from mindex.search.service import SearchOptions
@@ -130,7 +130,7 @@ def entries_search(ground: Ground) -> Row:
     with Memory(path, options={"boost.memory": 0}) as memory:
         memory.models.use(ground.embedder)
         added = memory.add_many(map(NewMemory, texts), embed=False)
-        memory.store.vectors.put(MINILM, ground.vectors([one.id for one in added]))
+        memory.store.vectors.put(BUILT_IN, ground.vectors([one.id for one in added]))
         memory.store.vectors.pack()
         for question in questions:  # their vectors are in the cache from here on
             memory.search(question, mode="vector", **_AS_DIALECT)

@@ -28,7 +28,8 @@ from mindex.model import Collection, Document, Record, RecordVectors
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
-from mindex.providers.embed.local import MINILM, LocalEmbedder
+from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import DocumentUpdate
 from mindex.store.open import open_store
 
@@ -174,7 +175,7 @@ class Ground:
         root = self.work / "corpus"
         root.mkdir(exist_ok=True)
         embedder = create_embedder(ProviderSettings(made.provider, made.model)) if made else None
-        model = embedder.model if embedder else MINILM
+        model = embedder.model if embedder else BUILT_IN
         store = open_store(path)
         store.files.put_collection(Collection("corpus", str(root)))
         wanted = enumerate(passages)

@@ -15,7 +15,8 @@ from ground import Ground
 from measure import Row, Timings, Took, alternate, timed, told
 from mindex.embedding_text import embedding_pieces
 from mindex.memory import Memory
-from mindex.providers.embed.local import LocalEmbedder, minilm_files
+from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.packaged_models import built_in_files
 
 
 def index_rate(ground: Ground) -> Row:
@@ -81,7 +82,7 @@ def embed_rate(ground: Ground) -> Row:
         [passage.text for passage in ground.passages[turn * size : turn * size + size]]
         for turn in range(ground.sizes.rounds)
     ]
-    in_float = LocalEmbedder(files=lambda: replace(minilm_files(), int8_graph=None))
+    in_float = LocalEmbedder(files=lambda: replace(built_in_files(), int8_graph=None))
     in_float.load()
     vectors: list[list[NDArray[np.float32]]] = [[], []]
 

@@ -16,9 +16,8 @@ from mindex.memory import Memory
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.local import MINILM
 from mindex.providers.factory import ConfiguredProviders
-from mindex.providers.packaged_models import EMBEDDERS
+from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS
 
 _LOT = 8
 # What the store was embedded with before; nobody asks it any more.
@@ -34,7 +33,7 @@ class _LoadedModel(ConfiguredProviders):
         self._loaded = loaded
 
     def embedder(self, settings: ProviderSettings) -> Embedder | None:
-        return self._loaded if settings.provider == MINILM.provider else super().embedder(settings)
+        return self._loaded if settings.provider == BUILT_IN.provider else super().embedder(settings)
 
 
 def reembed_rate(ground: Ground) -> Row:
@@ -52,8 +51,8 @@ def reembed_rate(ground: Ground) -> Row:
     def reembed(turn: int) -> Took:
         settings = load_settings({"db": str(scratch / f"{turn}.db")})
         with Memory(settings=settings, providers=_LoadedModel(settings, ground.embedder)) as memory:
-            took = timed(lambda: memory.models.reembed(provider=MINILM.provider, model=MINILM.name))
-            if memory.store.vectors.active_space() != MINILM.fingerprint or memory.store.vectors.pending(MINILM):
+            took = timed(lambda: memory.models.reembed(provider=BUILT_IN.provider, model=BUILT_IN.name))
+            if memory.store.vectors.active_space() != BUILT_IN.fingerprint or memory.store.vectors.pending(BUILT_IN):
                 raise RuntimeError("the change of model is not complete")
         return took
 

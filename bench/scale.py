@@ -28,7 +28,8 @@ from mindex.analyzer import COLUMN_WEIGHTS
 from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
 from mindex.model import Document, Filters, Record
-from mindex.providers.embed.local import MINILM, LocalEmbedder
+from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.query import parse
 from mindex.store.base import DocumentUpdate, KeywordQuery, Store
 from mindex.store.open import open_store
@@ -98,7 +99,7 @@ def measure(stores: ScaleStores, size: int, questions: Sequence[str], work: Path
             memory.search(question, mode="keyword", logged=False)
         fts5, keyword, agreement = _keyword(memory.store, path, questions)
         nearest = [
-            timed(lambda vector=vector: memory.store.retrieval.nearest(MINILM, vector, _EVERYTHING, _CANDIDATES)).cpu
+            timed(lambda vector=vector: memory.store.retrieval.nearest(BUILT_IN, vector, _EVERYTHING, _CANDIDATES)).cpu
             for vector in vectors
         ]
         hybrid = [timed(lambda question=question: memory.search(question, logged=False)) for question in questions]

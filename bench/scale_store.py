@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import corpus
 from ground import say
 from mindex.model import Collection, Document, Record, RecordVectors
-from mindex.providers.embed.local import MINILM, LocalEmbedder
+from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import DocumentUpdate, Store
 from mindex.store.open import open_store
 from zipf import ZipfText
@@ -90,7 +91,7 @@ class ScaleStores:
         store.files.apply(updates)
         vectors = self.vectors(end - start, start)
         rows = [RecordVectors(f"r{start + at:08}", vector[None, :], 1.0) for at, vector in enumerate(vectors)]
-        store.vectors.put(MINILM, rows)
+        store.vectors.put(BUILT_IN, rows)
 
     def _multiply(self, path: Path, size: int) -> None:
         """Add records made of two halves of earlier ones each, their words with them: no text is analysed again."""

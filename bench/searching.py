@@ -15,7 +15,7 @@ from measure import Row, Timings, Took, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS
 from mindex.memory import Memory
 from mindex.model import Filters
-from mindex.providers.embed.local import MINILM
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.query import parse
 from mindex.store.base import KeywordQuery
 from mindex.store.sqlite.filter_sql import match_expression
@@ -65,7 +65,7 @@ def hybrid_large(ground: Ground) -> Row:
             lambda turn: timed(lambda: memory.search(questions[turn])),
             lambda turn: timed(lambda: ground.embedder.embed_query(questions[turn])),
             lambda turn: timed(lambda: bare.execute(_BARE_FTS, (expressions[turn],)).fetchall()),
-            lambda turn: timed(lambda: memory.store.retrieval.nearest(MINILM, vectors[turn], Filters(), _CANDIDATES)),
+            lambda turn: timed(lambda: memory.store.retrieval.nearest(BUILT_IN, vectors[turn], Filters(), _CANDIDATES)),
         )
     bare.close()
     parts = Timings(
@@ -114,12 +114,13 @@ def vector_stage(ground: Ground) -> Row:
     with ground.memory(ground.sizes.large) as memory:
         nearest, scanned, multiplied = alternate(
             timings,
-            lambda turn: timed(lambda: memory.store.retrieval.nearest(MINILM, queries[turn], Filters(), _TOP)),
+            lambda turn: timed(lambda: memory.store.retrieval.nearest(BUILT_IN, queries[turn], Filters(), _TOP)),
             lambda turn: timed(lambda: scan(queries[turn])),
             lambda turn: timed(lambda: _top_rows(rows @ queries[turn])),
         )
         found = [
-            [hit.id for hit in memory.store.retrieval.nearest(MINILM, query, Filters(), _TOP).hits] for query in queries
+            [hit.id for hit in memory.store.retrieval.nearest(BUILT_IN, query, Filters(), _TOP).hits]
+            for query in queries
         ]
     recalls = [_recall(ids, keys, rows @ query) for ids, query in zip(found, queries, strict=True)]
     recall, error = float(np.mean(recalls)), float(np.std(recalls)) / len(recalls) ** 0.5
@@ -147,7 +148,7 @@ def _stored(path: Path) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     connection = sqlite3.connect(path)
     keys, parts = [], []
     for record, data in connection.execute("SELECT record, data FROM vectors ORDER BY record"):
-        part = np.frombuffer(data, np.float32).reshape(-1, MINILM.dimensions)
+        part = np.frombuffer(data, np.float32).reshape(-1, BUILT_IN.dimensions)
         keys += [record] * len(part)
         parts.append(part)
     connection.close()
@@ -162,7 +163,7 @@ def _sqlite_vec(rows: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], li
     connection = apsw.Connection(":memory:")
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
-    connection.execute(f"CREATE VIRTUAL TABLE scanned USING vec0 (embedding float[{MINILM.dimensions}])")
+    connection.execute(f"CREATE VIRTUAL TABLE scanned USING vec0 (embedding float[{BUILT_IN.dimensions}])")
     with connection:
         connection.executemany(
             "INSERT INTO scanned (rowid, embedding) VALUES (?, ?)",

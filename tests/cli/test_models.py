@@ -29,7 +29,10 @@ def one(listed: list[dict[str, object]], name: str) -> dict[str, object]:
 def test_every_ready_made_model_is_listed_with_its_facts(mindex: Mindex) -> None:
     listed = mindex("models", "--json").json["models"]
     packaged = [(model["role"], model["provider"]) for model in listed if "hub" not in model]
-    assert packaged == [("embedding", "local")] * 3 + [("rerank", "local")] * 2
+    assert packaged == [("embedding", "local")] * 4 + [("rerank", "local")] * 2
+    assert [model["name"] for model in listed[:2]] == ["mindex-minilm", "all-MiniLM-L6-v2"]
+    for model in listed[:2]:
+        assert f"  {model['name']}: for {model['use']}" in mindex("models").out.splitlines()
     bge = one(listed, "bge-small-en-v1.5")
     assert bge == {
         "name": "bge-small-en-v1.5",
@@ -86,7 +89,7 @@ def test_the_active_and_the_configured_model_are_marked(
     monkeypatch.setenv("MINDEX_GENERATION_PROVIDER", "ollama")
     monkeypatch.setenv("MINDEX_GENERATION_MODEL", "qwen3")
     listed = mindex("models", "--json").json["models"]
-    active = one(listed, "all-MiniLM-L6-v2")
+    active = one(listed, "mindex-minilm")
     assert (active["active"], active["configured"]) == (True, True)
     assert active["vectors"] == with_model.status().records["chunk"]
     assert one(listed, "ms-marco-MiniLM-L-12-v2")["configured"]
@@ -98,13 +101,13 @@ def test_the_active_and_the_configured_model_are_marked(
         "configured": True,
     }
     lines = mindex("models").out.splitlines()
-    (line,) = [line for line in lines if "all-MiniLM-L6-v2" in line]
-    assert line.startswith("*  local/all-MiniLM-L6-v2")
+    (line,) = [line for line in lines if "/mindex-minilm " in line]
+    assert line.startswith("*  local/mindex-minilm")
     assert "searched now, configured, installed" in line
 
 
 def states(out: str, name: str) -> str:
-    (line,) = [line for line in out.splitlines() if name in line]
+    (line,) = [line for line in out.splitlines() if f"/{name} " in line]
     return line
 
 
@@ -112,9 +115,9 @@ def test_a_model_that_no_setting_names_is_marked_default(
     mindex: Mindex, own_copy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MINDEX_EMBEDDING_PROVIDER")
-    built_in = one(mindex("models", "--json").json["models"], "all-MiniLM-L6-v2")
+    built_in = one(mindex("models", "--json").json["models"], "mindex-minilm")
     assert (built_in["configured"], built_in["default"], built_in["active"]) == (False, True, True)
-    assert "searched now, default, installed" in states(mindex("models").out, "all-MiniLM-L6-v2")
+    assert "searched now, default, installed" in states(mindex("models").out, "mindex-minilm")
 
     assert mindex("reembed", "--model", "bge-small").code == 0
     assert "already" in mindex("reembed").out
@@ -122,17 +125,17 @@ def test_a_model_that_no_setting_names_is_marked_default(
         for variable, value in named.items():
             monkeypatch.setenv(variable, value)
         out = mindex("models").out
-        assert "default, installed" in states(out, "all-MiniLM-L6-v2")
+        assert "default, installed" in states(out, "mindex-minilm")
         assert "searched now, installed" in states(out, "bge-small-en-v1.5")
         assert "already" in mindex("reembed").out
 
-    monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", "all-MiniLM-L6-v2")
+    monkeypatch.setenv("MINDEX_EMBEDDING_MODEL", "mindex-minilm")
     listed = mindex("models", "--json").json["models"]
-    assert (one(listed, "all-MiniLM-L6-v2")["configured"], "default" in one(listed, "all-MiniLM-L6-v2")) == (
+    assert (one(listed, "mindex-minilm")["configured"], "default" in one(listed, "mindex-minilm")) == (
         True,
         False,
     )
-    assert mindex("reembed", "--json").json["to"] == "local/all-MiniLM-L6-v2"
+    assert mindex("reembed", "--json").json["to"] == "local/mindex-minilm"
 
 
 def test_the_help_of_reembed_describes_a_call_without_options(mindex: Mindex) -> None:
@@ -232,9 +235,9 @@ def test_measured_speed_is_listed_from_then_on(mindex: Mindex, tmp_path: Path, m
     monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
     monkeypatch.setattr("mindex.providers.model_list.PRESETS", ())
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
-    assert "milliseconds" not in one(mindex("models", "--json").json["models"], "all-MiniLM-L6-v2")
+    assert "milliseconds" not in one(mindex("models", "--json").json["models"], "mindex-minilm")
     ran = mindex("models", "--measure", "--json")
-    assert "measuring local/all-MiniLM-L6-v2" in ran.err
+    assert "measuring local/mindex-minilm" in ran.err
     (measured,) = ran.json["models"]
     assert set(measured["milliseconds"]) == {"query", "text"}
     assert all(value > 0 for value in measured["milliseconds"].values())
@@ -256,7 +259,7 @@ def test_a_model_that_cannot_be_measured_does_not_stop_the_others(
     monkeypatch.setenv("MINDEX_RERANK_TIMEOUT", "20")
     listed = mindex("models", "--measure", "--json").json["models"]
     assert "nothing answers at http://127.0.0.1:9" in str(one(listed, "theirs")["trouble"])
-    assert "milliseconds" in one(listed, "all-MiniLM-L6-v2")
+    assert "milliseconds" in one(listed, "mindex-minilm")
 
 
 # ── reembed ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -268,7 +271,7 @@ def test_a_dry_run_prints_the_amount_of_work(mindex: Mindex, own_copy: str) -> N
     assert ran.json.pop("seconds") > 0
     shown = ran.json
     assert {key: shown[key] for key in ("from", "to", "embedded", "remaining", "dry_run")} == {
-        "from": "local/all-MiniLM-L6-v2",
+        "from": "local/mindex-minilm",
         "to": "local/bge-small-en-v1.5",
         "embedded": 0,
         "remaining": records,
@@ -284,9 +287,9 @@ def test_a_dry_run_prints_the_amount_of_work(mindex: Mindex, own_copy: str) -> N
 def test_a_finished_reembedding_is_reported_as_done(mindex: Mindex, own_copy: str) -> None:
     ran = mindex("reembed", "--json").json
     assert (ran["from"], ran["to"], ran["embedded"], ran["remaining"]) == (
-        "local/all-MiniLM-L6-v2", "local/all-MiniLM-L6-v2", 0, 0,
+        "local/mindex-minilm", "local/mindex-minilm", 0, 0,
     )  # fmt: skip
-    assert ran["notes"] == ["everything is embedded with local/all-MiniLM-L6-v2 already"]
+    assert ran["notes"] == ["everything is embedded with local/mindex-minilm already"]
 
 
 @pytest.mark.parametrize(

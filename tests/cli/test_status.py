@@ -8,6 +8,7 @@ import pytest
 
 from mindex.config import DEFAULT_EXCLUDE, SETTINGS, user_config
 from mindex.memory import Memory
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.providers.rerank.base import BUILT_IN_WEIGHT, CHOSEN_WEIGHT
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
@@ -32,8 +33,11 @@ def test_status_as_json(mindex: Mindex, indexed: Path) -> None:
 
 def test_status_names_the_model(mindex: Mindex, with_model: Memory) -> None:
     status = mindex("status", "--json").json
-    assert set(status["embedding"]) == {"provider", "model", "dimensions", "pending"}
+    assert set(status["embedding"]) == {"provider", "model", "dimensions", "pending", "sha256"}
     assert (status["embedding"]["dimensions"], status["tier"]) == (384, "hybrid")
+    assert status["embedding"]["sha256"] == BUILT_IN.sha256
+    (check,) = [one for one in mindex("doctor", "--json").json["checks"] if one["name"] == "embedding model"]
+    assert check["message"] == f"mindex-minilm answers with 384 dimensions, weights sha256:{BUILT_IN.sha256}"
 
 
 def test_status_and_doctor_name_a_folder_that_is_gone(mindex: Mindex, indexed: Path) -> None:

@@ -17,7 +17,7 @@ from mindex.errors import EmbeddingError, StoreError
 from mindex.memory import Memory
 from mindex.model import Progress
 from mindex.providers.embed.base import create_embedder
-from mindex.providers.embed.local import MINILM
+from mindex.providers.packaged_models import BUILT_IN
 from tests.conftest import write
 from tests.providers.conftest import Again
 from tests.providers.onnx_models import WORDS, embedder, tokenizer
@@ -343,7 +343,7 @@ def test_the_built_in_model_has_a_canary_too(tmp_path: Path) -> None:
         with Memory(tmp_path / "memory.db") as memory:
             memory.add(f"Parcels wait at pier {number}")
             assert memory.status().embedding.pending == 0
-            canary = memory.store.vectors.canary(MINILM)
+            canary = memory.store.vectors.canary(BUILT_IN)
     assert canary is not None
     built_in = create_embedder(memory.embedding.configured)
     assert built_in is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from mindex.errors import ConfigError
 from mindex.memory import Memory
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
+from mindex.providers.packaged_models import MINILM
 
 pytestmark = pytest.mark.model
 
@@ -28,8 +30,8 @@ def embedded(tmp_path: Path) -> Path:
     [
         {},
         {"embedding.provider": "local"},
-        {"embedding.model": "all-MiniLM-L6-v2"},
-        {"embedding.provider": "local", "embedding.model": "all-MiniLM-L6-v2"},
+        {"embedding.model": "mindex-minilm"},
+        {"embedding.provider": "local", "embedding.model": "mindex-minilm"},
     ],
 )
 def test_there_is_no_note_when_the_settings_name_the_same_model_differently(
@@ -55,8 +57,52 @@ def test_settings_that_name_another_model_cause_a_note_and_the_old_one_serves(
         answer = memory.search("harbour")
         assert answer.tier == "hybrid"
         assert answer.notes == (
-            f"the settings name {named}, this memory was embedded with local/all-MiniLM-L6-v2; run `mindex reembed`",
+            f"the settings name {named}, this memory was embedded with local/mindex-minilm; run `mindex reembed`",
         )
+
+
+# ── a database of the model that was built in before ──────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def of_all_minilm(tmp_path: Path) -> Path:
+    """Embedded with all-MiniLM-L6-v2 as the default, so that nothing names the model but the vectors' space."""
+    with Memory(tmp_path / "memory.db", options={"embedding.model": "all-MiniLM-L6-v2"}) as memory:
+        memory.add("Parcels wait in the harbour")
+        memory.store.vectors.begin_space(MINILM, EmbedderSpec("local"))
+        assert memory.store.vectors.spaces()[0].embedder_spec == EmbedderSpec("local")
+    return tmp_path / "memory.db"
+
+
+def test_a_database_whose_settings_name_no_model_is_searched_with_the_model_of_its_vectors(of_all_minilm: Path) -> None:
+    with Memory(of_all_minilm) as memory:
+        answer = memory.search("harbour")
+        added = memory.add("The choir sings on Thursdays")
+        assert (answer.tier, answer.notes, added.notes) == ("hybrid", (), ())
+        assert memory.status().embedding.model == "all-MiniLM-L6-v2"
+        assert memory.status().embedding.sha256 == MINILM.sha256
+        assert [space.model.name for space in memory.store.vectors.spaces()] == ["all-MiniLM-L6-v2"]
+
+
+def test_without_the_package_of_its_model_a_database_is_searched_by_keyword_and_keeps_its_vectors(
+    of_all_minilm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> object:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
+    with Memory(of_all_minilm) as memory:
+        answer = memory.search("harbour")
+        assert (answer.tier, answer.total) == ("keyword", 1)
+        assert any("pip install 'mindex[minilm]'" in note for note in answer.notes)
+        memory.add("The choir sings on Thursdays")
+        (space,) = memory.store.vectors.spaces()
+        assert (space.model.name, space.vectors, memory.status().embedding.pending) == ("all-MiniLM-L6-v2", 1, 1)
+
+        done = memory.models.reembed()
+        assert (done.target, done.embedded, done.remaining) == ("local/mindex-minilm", 2, 0)
+        answer = memory.search("harbour")
+        assert (answer.tier, answer.notes) == ("hybrid", ())
 
 
 def test_an_unknown_provider_is_an_error_for_any_database(embedded: Path) -> None:

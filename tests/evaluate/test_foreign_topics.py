@@ -105,5 +105,5 @@ def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, c
 @pytest.mark.model
 def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), model_cache)
-    assert found.model == "all-MiniLM-L6-v2"
+    assert found.model == "mindex-minilm"
     assert all(pair.auroc > 0.95 and pair.silenced == 0.0 and pair.refused >= 0.75 for pair in found.pairs)

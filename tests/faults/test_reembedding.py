@@ -18,8 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mindex.memory import Memory
 from mindex.model import Answer
-from mindex.providers.embed.local import MINILM
-from mindex.providers.packaged_models import BGE_SMALL
+from mindex.providers.packaged_models import BGE_SMALL, BUILT_IN
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import structured
 from tests.running import finish, run, start, wait_until
@@ -149,7 +148,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         process.communicate()
         gathered = _gathered(memory)
         assert 0 < gathered < 74
-        assert memory.store.vectors.active_space() == MINILM.fingerprint
+        assert memory.store.vectors.active_space() == BUILT_IN.fingerprint
         assert all(same(one, other) for one, other in zip(reference(memory), answers["first"], strict=True))
         status = run("--db", db, "status", "--json").json
         assert status["embedding"]["reembedding"] == {"to": f"local/{BGE_SMALL.name}", "done": gathered, "total": 74}
@@ -159,7 +158,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         answers["second"] = reference(memory)
         _until_it_answers_like(searching, answers["second"])
 
-        back = run("--db", db, "reembed", "--model", MINILM.name, "--json").json
+        back = run("--db", db, "reembed", "--model", BUILT_IN.name, "--json").json
         assert (back["from"], back["embedded"]) == (f"local/{BGE_SMALL.name}", 74)
         _until_it_answers_like(searching, answers["first"])
         searching.end()

@@ -63,7 +63,7 @@ def test_one_of_many_headings_is_found_by_its_meaning(tmp_path: Path) -> None:
     page = {"list.md": "# Tasks\n\n" + "\n\n".join(f"## {thing}" for thing in things)}
     with Memory(tmp_path / "memory.db", options={"search.floor": 0}) as memory:
         memory.index(write(tmp_path / "notes", {**page, **others}))
-        for query in ("travel document expires", "dairy-free drinks", "heating repair", "restaurant reservation"):
+        for query in ("travel document expires", "dairy-free drinks", "heating repair", "reserving seats for dinner"):
             assert found(memory, query, mode="vector", limit=1) == ["list.md:1"], query
 
 

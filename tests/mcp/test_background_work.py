@@ -202,7 +202,7 @@ async def test_a_search_before_the_model_is_loaded_uses_keywords_and_notes_it(
         embedder = host.memory.models.embedder
         assert embedder is not None
         wait_until(lambda: embedder.loaded, what="the model, which the first search began to load")
-        late = structured(await client.call_tool("search", {"query": "how old can a door status be before it expires"}))
+        late = structured(await client.call_tool("search", {"query": "how long may a door status live"}))
         status = structured(await client.call_tool("status", {}))
     assert late["tier"] == "hybrid"
     assert late["results"][0]["path"] == "domains/caching/redis.md"

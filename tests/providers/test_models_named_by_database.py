@@ -100,7 +100,7 @@ def test_no_path_is_read_to_measure_it(opened: Callable[..., Memory], monkeypatc
     named_by_a_file(memory, EmbedderSpec("local", "/tmp/evil"), name="/tmp/evil")
     listed = {one.name: one for one in memory.models.list(measure=True)}
     assert (dict(listed["/tmp/evil"].speed), listed["/tmp/evil"].trouble) == ({}, "")
-    assert listed["all-MiniLM-L6-v2"].speed
+    assert listed["mindex-minilm"].speed
 
 
 def test_a_path_that_the_settings_name_too_is_read(
@@ -195,7 +195,7 @@ def test_ollama_and_lm_studio_are_called_at_their_default_addresses(
         {"background_mean": "x"},
         {"background_std": None},
         {"query_prefix": 7},
-        {"name": ["all-MiniLM-L6-v2"]},
+        {"name": ["mindex-minilm"]},
         {"edition": {}},
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from mindex.model import Role
 from mindex.provider_table import BY_ROLE, PROVIDERS, default_url, module_of, trusts_imported_vectors
-from mindex.providers.embed.local import MINILM
+from mindex.providers.packaged_models import BUILT_IN
 
 ROWS: list[tuple[Role, str]] = [(role, provider) for role, providers in BY_ROLE.items() for provider in providers]
 
@@ -23,7 +23,7 @@ def test_every_provider_serves_a_role() -> None:
 
 
 def test_only_vectors_of_models_with_a_verified_checksum_are_imported_without_a_canary() -> None:
-    assert trusts_imported_vectors(MINILM.fingerprint)
+    assert trusts_imported_vectors(BUILT_IN.fingerprint)
     assert not trusts_imported_vectors("ollama/nomic-embed-text/768/mean/2048/|")
     assert not trusts_imported_vectors("unknown/model")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from mindex.memory import Memory
 from mindex.model import Filters, Model, Record, RecordVectors
 from mindex.model.spaces import EmbedderSpec
-from mindex.providers.embed.local import MINILM
+from mindex.providers.packaged_models import MINILM
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
 from mindex.store.sqlite.spaces import read_roles
@@ -57,7 +58,10 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
     with Memory(path) as memory:
         assert memory.store.vectors.active_space() == MINILM.fingerprint
         searched = memory.store.vectors.spaces()[0]
-        assert (searched.model, searched.embedder_spec) == (MINILM, EmbedderSpec("local", "all-MiniLM-L6-v2"))
+        assert (searched.model, searched.embedder_spec) == (
+            replace(MINILM, sha256=""),
+            EmbedderSpec("local", "all-MiniLM-L6-v2"),
+        )
         assert memory.models.embedder is not None
         assert memory.models.embedder.model == MINILM
         assert memory.store.vectors.drop_unused_spaces() == 1

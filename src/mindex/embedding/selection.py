@@ -16,6 +16,7 @@ from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model, Tier
 from mindex.model.spaces import EmbedderSpec, Space, model_title, visible
+from mindex.provider_table import PROVIDERS, Provider
 from mindex.providers.base import ProviderSettings, Unavailable
 from mindex.providers.embed.base import Embedder, ReportsTrouble
 from mindex.providers.factory import Providers
@@ -117,8 +118,13 @@ class EmbedderSelection:
 
     def _embedder_of(self, space: Space) -> Embedder | None:
         """The embedder that a space was made with, or one whose error names the reason why it cannot be used."""
+        spec = space.embedder_spec
+        if (
+            not spec.model and PROVIDERS.get(spec.provider, Provider()).has_packages
+        ):  # the default when the space was made
+            spec = replace(spec, model=space.model.name)
         try:
-            embedder = self._providers.embedder(self.permitted(space.embedder_spec))
+            embedder = self._providers.embedder(self.permitted(spec))
         except (ConfigError, EmbeddingError) as error:
             return Unavailable(space.model, error.message, error.hint)
         if isinstance(embedder, Unavailable):
@@ -212,6 +218,7 @@ class EmbedderSelection:
             vectors.pending(model),
             note=self.mismatch(space) if space is not None else "",
             reembedding=self.unfinished_change(spaces, vectors),
+            sha256=model.sha256 or active.embedder.model.sha256,
         )
 
     def search_tier(self) -> tuple[Tier, str]:

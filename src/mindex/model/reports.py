@@ -89,6 +89,7 @@ class EmbeddingStatus:
     pending: int = 0
     reembedding: ReembedProgress | None = None
     note: str = ""  # when the settings name another model
+    sha256: str = ""  # of the model's weights, if they are on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,7 @@ class ListedModel:
     installed: bool = True
     install: str = ""  # the command that installs or pulls it
     hub: bool = False  # of the Hugging Face hub: pulled, not installed
+    use: str = ""  # the texts that it serves best
     configured: bool = False  # a setting names it or its provider
     default: bool = False  # no setting does: it is used while nothing is embedded yet
     active: bool = False

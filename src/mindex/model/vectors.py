@@ -30,6 +30,7 @@ class Model:
     # Mean and deviation of the cosine of random pairs: the values of unrelated texts.
     background_mean: float = 0.05
     background_std: float = 0.11
+    sha256: str = ""  # of the weights, if they are on this machine
     # Raised when everything is embedded again under the same name: older vectors are not comparable.
     edition: int = 0
 

@@ -130,6 +130,7 @@ def models_text(models: Sequence[ListedModel]) -> str:
         table = aligned([[row[column] for column in used] for row in rows])
         lines += [*([""] if lines else []), f"{role}:", *table]
         absent = [one for one in listed if one.install and not one.installed]
+        lines += [f"  {one.name}: for {one.use}" for one in listed if one.use]
         lines += [f"  to get {one.name}: {one.install}" for one in absent if not one.hub]
         if any(one.hub for one in absent):
             lines.append("  to get one that is not pulled: mindex models pull NAME")

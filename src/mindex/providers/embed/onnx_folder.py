@@ -74,7 +74,7 @@ def _measured(folder: ModelFolder, name: str, describe: Callable[[str, Engine], 
     if model.dimensions not in (0, dimensions):
         message = f"the model {folder.weights} makes {dimensions} dimensions, it should be {model.dimensions}"
         raise ProviderError(message, folder.hint)
-    model = replace(model, dimensions=dimensions)
+    model = replace(model, dimensions=dimensions, sha256=files.sha256)
     embedder = LocalEmbedder(model, lambda: files)
     queries = np.stack([embedder.embed_query(text) for text in UNRELATED])
     mean, std = background_of(queries, embedder.embed(UNRELATED))

@@ -31,7 +31,7 @@ _MOST_PADDING = 12
 _MAX_WORKERS = 4  # each needs about 70 MB while it runs
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-_REINSTALL_MINDEX = "run: pip install --force-reinstall mindex"
+REINSTALL_MINDEX = "pip install --force-reinstall mindex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class ModelFiles:
     hint: str
     # Its numbers are scaled by the largest of the whole run: a text's result would depend on the texts beside it.
     scales_by_run: bool = False
-    # Another graph of the model, used where the processor gains by int8; see `minilm_int8.py`.
-    int8_graph: Callable[[Path], bytes] | None = None
+    # Another graph of the model, used if the processor gains by int8; see `training/graphs.py`.
+    int8_graph: Path | None = None
 
 
 class OutOfTime(Exception):
@@ -68,7 +68,7 @@ def open_engine(files: ModelFiles, outputs: Sequence[str], cache_dir: Path | Non
         runtime = import_runtime()
     except ImportError as error:
         message = f"the {files.called} needs a package that cannot be imported ({error})"
-        raise ProviderError(message, _REINSTALL_MINDEX) from error
+        raise ProviderError(message, f"run: {REINSTALL_MINDEX}") from error
 
     tokenizer, padding = _load_tokenizer(files)
     folder = cache_dir or cache_folder()

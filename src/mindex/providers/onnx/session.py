@@ -4,8 +4,8 @@ ONNX Runtime spends a third of a second and 100 MB on optimising the graph of a 
 in its own format and map that file next time, which takes 10 ms. The copy is only a cache: whatever is wrong with it
 or its folder, the model is opened from the original file instead.
 
-A model may have a second graph that computes in int8 (`minilm_int8.py`). Both are then compared before the copy is made
-of the better one. Its name tells which that is, and contains the processor that it was chosen for.
+A model may have a second graph that computes in int8 (`training/graphs.py`). Both are then compared before the copy is
+made of the better one. Its name tells which that is, and contains the processor that it was chosen for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -33,12 +32,8 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession, SessionOptions
 
 _STALE_AFTER = 30 * 24 * 60 * 60
-_INT8_VERSION = "1"  # raise it when `minilm_int8.py` or the comparison changes: copies are made anew
 _CPUINFO_BYTES = 8192  # the first processor's lines, of hundreds
 _FATAL = 4  # severity of what ONNX Runtime may log: failures are handled here or raised
-
-# Returns another graph of the model at a path, as the bytes of an ONNX file.
-Int8Graph = Callable[[Path], bytes]
 
 
 def import_runtime() -> ModuleType:
@@ -61,15 +56,15 @@ class NotOpened(Exception):
 
 
 def open_session(
-    model: Path, sha256: str, folder: Path, *, packed: bool = False, int8_graph: Int8Graph | None = None
+    model: Path, sha256: str, folder: Path, *, packed: bool = False, int8_graph: Path | None = None
 ) -> InferenceSession:
     """Return a session for `model`, from its ready copy in `folder` where possible. Raises NotOpened.
 
     The model's bytes are checked against `sha256` whenever they are read, and those of the copy against its seal.
     `packed` weights are faster to multiply with, and are held twice.
-    `int8_graph` makes the model's graph in int8, which is used where this processor gains by it.
+    `int8_graph` is a graph that computes the model in int8; it is used if this processor gains by it.
     """
-    copy = folder / _copy_name(model, sha256, import_runtime().__version__, chosen=int8_graph is not None)
+    copy = folder / _copy_name(model, sha256, import_runtime().__version__, int8_graph)
     int8_copy = copy.with_name(f"{copy.stem}-int8{copy.suffix}")
     if int8_graph and is_sealed(int8_copy) and (session := _open_copy(int8_copy, packed=True)):
         return session
@@ -81,13 +76,12 @@ def open_session(
         raise NotOpened(f"cannot be read ({error.strerror or error})") from error
     if found != sha256:
         raise NotOpened("is damaged: its checksum is wrong")
-    source: Path | bytes = model
-    if int8_graph and (graph := _better_graph(model, int8_graph)):
-        source, copy, packed = graph, int8_copy, True
-    if _save_copy(source, copy) and (session := _open_copy(copy, packed)):
+    if int8_graph and _gains_by(int8_graph, model):
+        model, copy, packed = int8_graph, int8_copy, True
+    if _save_copy(model, copy) and (session := _open_copy(copy, packed)):
         return session
     try:
-        return _open(source, _options(packed))
+        return _open(model, _options(packed))
     except Exception as error:  # ONNX Runtime's errors share no base class of their own
         raise NotOpened(f"cannot be opened ({error})") from error
 
@@ -97,15 +91,15 @@ def weights_beside(model: Path) -> list[Path]:
     return sorted(file for file in model.parent.glob(f"{glob.escape(model.name)}[._]data*") if file.is_file())
 
 
-def _copy_name(model: Path, sha256: str, version: str, *, chosen: bool = False) -> str:
+def _copy_name(model: Path, sha256: str, version: str, int8_graph: Path | None) -> str:
     """Return a name with all that the copy depends on: the model, ONNX Runtime's version, the kind of processor.
 
-    `chosen`: the copy was chosen by a comparison, whose result is that of one processor and one pair of graphs.
+    A copy that was chosen by a comparison depends on this processor and on the other graph, too.
     """
     size = model.stat().st_size if model.is_file() else 0
     parts = [sha256, str(size), platform.machine(), sys.byteorder]
-    if chosen:
-        parts += [_INT8_VERSION, _processor_features()]
+    if int8_graph is not None:
+        parts += [checksum([int8_graph]) if int8_graph.is_file() else "", _processor_features()]
     key = hashlib.sha256("/".join(parts).encode()).hexdigest()[:12]
     folder = model.parent.parent if model.parent.name == "onnx" else model.parent
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', folder.name)[:60]}-{key}-ort-{version}.ort"
@@ -124,7 +118,7 @@ def _processor_features() -> str:
 # ── the ready copy ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _save_copy(model: Path | bytes, copy: Path) -> bool:
+def _save_copy(model: Path, copy: Path) -> bool:
     """Save a ready copy of the model; several processes may do so at once, the last one wins with an equal file."""
     options = _options()
     # The level above this one may choose a layout for this very processor; a home folder can be on several.
@@ -151,18 +145,16 @@ def _remove_old(copy: Path) -> None:
                 file.unlink()
 
 
-def _better_graph(model: Path, int8_graph: Int8Graph) -> bytes | None:
-    """Return the model's graph in int8 if this processor gains by it.
+def _gains_by(int8_graph: Path, model: Path) -> bool:
+    """Whether this processor gains by the graph in int8.
 
-    None also where anything about it fails: an ONNX Runtime without an operator, weights of another release.
+    False also if anything about it fails: a missing file, an ONNX Runtime without an operator, other weights.
     """
     from mindex.providers.onnx.comparison import is_better  # imports numpy, and only a new copy is compared
 
     with contextlib.suppress(Exception):
-        graph = int8_graph(model)
-        if is_better(_open(graph, _options(packed=True)), _open(model, _options())):
-            return graph
-    return None
+        return is_better(_open(int8_graph, _options(packed=True)), _open(model, _options()))
+    return False
 
 
 def _open_copy(copy: Path, packed: bool) -> InferenceSession | None:
@@ -195,9 +187,8 @@ def _options(packed: bool = False) -> SessionOptions:
     return options
 
 
-def _open(model: Path | bytes, options: SessionOptions) -> InferenceSession:
-    source = model if isinstance(model, bytes) else str(model)
+def _open(model: Path, options: SessionOptions) -> InferenceSession:
     # No list of providers but the processor's own: others answer with slightly different vectors.
     runtime = import_runtime()
     with native_call():
-        return runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
