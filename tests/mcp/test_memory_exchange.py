@@ -88,7 +88,6 @@ async def test_results_have_the_text_of_memory_exchange(client: Client, source: 
         f"Source: {source}/domains/caching/redis.md\n"
         "Section: Redis > TTL\n"
         "Domain: caching\n"
-        "Tags: door_status\n"
         "\n"
         "  ## TTL\n\n  Each `door_status` entry expires after 45 seconds.\n"  # indented: it cannot pose as a result
         "\n"

@@ -541,11 +541,12 @@ def test_a_request_that_runs_when_the_server_ends_is_answered(tmp_path: Path, st
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
         "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
     )
     with socket.create_connection((host, int(port)), timeout=LONG) as connection:
-        connection.sendall(head.encode() + body[:30])
-        time.sleep(0.3)
+        connection.sendall(head.encode())
+        assert b"100 Continue" in connection.recv(10_000)  # the server reads the body now
+        connection.sendall(body[:30])
         started.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         connection.sendall(body[30:])
