@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
+from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import acting_as
 from mindex.http_access.metrics import Metrics
@@ -102,7 +103,8 @@ class AccessMiddleware:
 
         self._metrics.begin_request()
         try:
-            await self._answer(scope, receive, observed)
+            with fail_fast():  # until a request is known to write
+                await self._answer(scope, receive, observed)
         except CancelledError:  # the server ends and waits no longer; it says so itself, a traceback says no more
             status = 503
         finally:
@@ -146,7 +148,8 @@ class AccessMiddleware:
             )
             await refusal(429, too_many, {"retry-after": wait})(scope, receive, send)
             return
-        with acting_as(principal):
+        # What is posted may write, and waits for the database then; a tool that only reads says so by itself.
+        with acting_as(principal), fail_fast(request.method != "POST"):
             await self._pass_on(request, scope, receive, send)
 
     async def _pass_on(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:

@@ -29,6 +29,8 @@ SELECT nspowner::regrole::text, pg_has_role(nspowner, 'SET'), nspowner = current
     has_schema_privilege(oid, 'CREATE')
 FROM pg_namespace WHERE nspname = %s
 """
+# The first version of the schema with marks of writes.
+_MARKED = 6
 _EXISTS = "SELECT to_regclass(quote_ident(%s) || '.meta') IS NOT NULL"
 
 
@@ -53,6 +55,10 @@ def _add_synced_changes(transaction: Transaction) -> None:
     _run(transaction, "schema_5.sql")
 
 
+def _add_commit_marks(transaction: Transaction) -> None:
+    _run(transaction, "schema_6.sql")
+
+
 def _run(transaction: Transaction, script: str) -> None:
     from importlib import resources  # it brings in much, and a schema is made only once
 
@@ -60,7 +66,14 @@ def _run(transaction: Transaction, script: str) -> None:
 
 
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_terms, _add_grants, _add_tokens, _add_synced_changes)
+MIGRATIONS: tuple[Migration, ...] = (
+    _create,
+    _add_terms,
+    _add_grants,
+    _add_tokens,
+    _add_synced_changes,
+    _add_commit_marks,
+)
 
 
 def version_of(transaction: Transaction, schema: str) -> int:
@@ -102,9 +115,10 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *,
             "have a login of its owner open it once on the primary server, with any command",
         )
     if extension is None or version < target:
-        extension = database.write(lambda transaction: _bring_up(database, transaction, migrations))
+        extension = database.write(lambda transaction: _bring_up(database, transaction, migrations), long=True)
     _require_vector(database, *extension)
     database.look_in([extension[1]])
+    database.marks.is_on = target >= _MARKED
     return target
 
 
