@@ -347,6 +347,14 @@ class RetrievalStore(Protocol):
         active one, EmbeddingError when it has other dimensions. An engine without vectors returns none.
         """
 
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        """For each vector, a row, the cosines of the records that `nearest` returns for it, from `least` on.
+
+        The filters must name kinds of one group. It costs much less than a search for each vector.
+        """
+
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         """What ranking needs to know of each of these records, live or retired."""
 

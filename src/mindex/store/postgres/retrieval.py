@@ -140,6 +140,14 @@ class PostgresRetrieval:
         with self._database.read(*nearest.settings(limit)) as transaction:
             return nearest.search(transaction, model, vector, filters, limit)
 
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        from mindex.store.postgres import nearest  # as above
+
+        with self._database.read(*nearest.settings(limit)) as transaction:
+            return nearest.neighbours(transaction, model, vectors, filters, limit, least)
+
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._database.read() as transaction:
             return _signals(transaction, ids)
