@@ -196,7 +196,9 @@ class VectorIndex:
         nearest = NearestRows(queries, _ROWS_PER_HIT * limit, least - _CODE_ERROR)
         for start in range(0, len(scope), _COMPARED):
             rows = scope[start : start + _COMPARED]
-            nearest.add(start, self._codes[rows].astype(np.float32) * self._scales[rows, None])
+            decoded = self._codes[rows].astype(np.float32)
+            decoded *= self._scales[rows, None]
+            nearest.add(start, decoded)
         candidates = [dict.fromkeys(self._keys[scope[found]].tolist()) for found, _ in nearest.found()]
         exact = fetch(list({key for keys in candidates for key in keys}))
         hits = []

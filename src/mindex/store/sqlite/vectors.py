@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mindex.clock import now_ms
 from mindex.errors import SpaceChangedError
 from mindex.ids import short_hash
-from mindex.model import Filters, Model, RecordVectors
+from mindex.model import Filters, Model, Record, RecordVectors
 from mindex.model.spaces import EmbedderSpec
 from mindex.store.base import NearestRecords
 from mindex.store.rules import spaces as rules
@@ -44,6 +44,8 @@ UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind < 'chunk'
 UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind > 'chunk'
 """
 _KINDS = "SELECT key, kind FROM records WHERE kind != 'chunk' AND key IN {marks}"
+# What is embedded of an entry; of a chunk it is more.
+_TEXTS = "SELECT id, kind, text, title FROM records WHERE retired_at IS NULL AND id IN {marks}"
 _IDS = "SELECT key, id FROM records WHERE key IN {marks}"
 _COLLECTION_SIZES = "SELECT collection, count(*) FROM documents GROUP BY collection"
 _SELECT = f"SELECT {', '.join(CHECKED['vectors'])}, checksum FROM vectors"
@@ -303,8 +305,12 @@ def _changed(connection: sqlite3.Connection, embedded: Mapping[str, str]) -> fro
     """The records whose text is not the one that was embedded, whose hash is given, or that are not live any more."""
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 
-    stored = {one.id: short_hash(embedded_text(one)) for one in read_records(connection, list(embedded))}
-    return frozenset(id_ for id_, of in embedded.items() if stored.get(id_) != of)
+    texts = read_among(connection, _TEXTS, list(embedded))
+    stored = {id_: Record(id_, kind, text, title=title) for id_, kind, text, title in texts}
+    chunks = [id_ for id_, record in stored.items() if record.kind == "chunk"]
+    stored |= {record.id: record for record in read_records(connection, chunks)}
+    hashes = {id_: short_hash(embedded_text(record)) for id_, record in stored.items()}
+    return frozenset(id_ for id_, of in embedded.items() if hashes.get(id_) != of)
 
 
 def _load(connection: sqlite3.Connection, model: int, dimensions: int, file: tuple[str | None, int]) -> _Loaded:
