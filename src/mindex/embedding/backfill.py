@@ -21,8 +21,6 @@ BATCH = 63
 _MOST_REJECTED = 3
 _PROBE = "ready"
 
-# Records are read so many batches at a time: to find those without a vector, all are looked through.
-_BATCHES_READ = 10
 # What follows the storing of vectors is done for so many records at once, or for those of so many seconds.
 _FOLLOWED_AT_ONCE = 1_000
 _FOLLOWED_SECONDS = 2.0
@@ -60,7 +58,6 @@ class Backfill:
     stop: Callable[[], bool] = lambda: False
     embedded: int = field(default=0, init=False)
     rejected: dict[str, EmbeddingError] = field(default_factory=dict, init=False)
-    _read: list[Record] = field(default_factory=list, init=False)
     _stored: list[tuple[Record, RecordVectors]] = field(default_factory=list, init=False)
     _stored_since: float = field(default=0.0, init=False)
 
@@ -101,16 +98,10 @@ class Backfill:
         size = self.batch if self.limit is None else min(self.batch, self.limit - self.embedded)
         if size <= 0:
             return ()
-        if not self._read:
-            pending = self.store.vectors.pending_records(
-                self.embedder.model,
-                _BATCHES_READ * self.batch + len(self.rejected),
-                entries_only=self.entries_only,
-                ids=self.ids,
-            )
-            self._read = [record for record in pending if record.id not in self.rejected]
-        batch, self._read = self._read[:size], self._read[size:]
-        return tuple(batch)
+        pending = self.store.vectors.pending_records(
+            self.embedder.model, size + len(self.rejected), entries_only=self.entries_only, ids=self.ids
+        )
+        return tuple(record for record in pending if record.id not in self.rejected)[:size]
 
     def _embed(self, records: tuple[Record, ...]) -> int:
         """Embed and store a batch. Returns how many were stored; raises EmbeddingError when the model seems down."""

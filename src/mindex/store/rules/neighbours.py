@@ -36,8 +36,12 @@ class NearestRows:
     def add(self, first: int, block: Floats) -> None:
         """Compare a block of rows, whose numbers count from `first`."""
         cosines = self._queries @ block.T
-        of, rows = np.nonzero(cosines >= self._cut[:, None])
-        self._of = np.concatenate([self._of, of])
+        near = np.flatnonzero(cosines.max(axis=1) >= self._cut)  # most queries are near to no row of a block
+        if not len(near):
+            return
+        cosines = cosines[near]
+        of, rows = np.nonzero(cosines >= self._cut[near, None])
+        self._of = np.concatenate([self._of, near[of]])
         self._rows = np.concatenate([self._rows, rows + first])
         self._cosines = np.concatenate([self._cosines, cosines[of, rows]])
         if len(self._of) > 2 * self._most * len(self._queries):
