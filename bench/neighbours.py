@@ -47,7 +47,7 @@ class Finished:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self._next += len(texts)
-        return self._rows[self._next - len(texts) : self._next]
+        return np.asarray(self._rows[self._next - len(texts) : self._next], np.float32)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         return self.embed([text])[0]

@@ -188,7 +188,7 @@ def test_a_write_that_is_answered_with_an_error_is_not_stored(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server is away for longer than a write waits."""
-    defaults = {**PostgresStore.__init__.__kwdefaults__, "wait": 2.0}
+    defaults = {**(PostgresStore.__init__.__kwdefaults__ or {}), "wait": 2.0}
     monkeypatch.setattr(PostgresStore.__init__, "__kwdefaults__", defaults)
     monkeypatch.setattr(transactions, "_RETRY_SECONDS", 2.0)
     with server.schema() as url, writing(url, processes=2) as running:

@@ -115,7 +115,7 @@ def test_a_write_is_stored_once_although_its_answer_is_lost(url: str, proxy: Sil
                 proxy.go_silent()
             commit(*arguments)  # type: ignore[arg-type]
 
-        database._commit = commit_in_silence  # type: ignore[method-assign]
+        database._commit = commit_in_silence  # type: ignore[method-assign, assignment]
         _, seconds = timed(lambda: store.entries.add([memory_of("two")], by="me"))
         assert (attempts, seconds < BOUND) == ([2], True)
 
