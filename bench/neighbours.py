@@ -40,14 +40,14 @@ class Finished:
         if close:
             rows = np.tile(rows[: -(-count // _CLUSTER)], (_CLUSTER, 1))[:count]
             rows += 0.2 * numbers.standard_normal(rows.shape)
-        self._rows = np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+        self._rows: NDArray[np.float32] = np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
         self._next = 0
 
     def load(self) -> None: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self._next += len(texts)
-        return np.asarray(self._rows[self._next - len(texts) : self._next], np.float32)
+        return self._rows[self._next - len(texts) : self._next]
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         return self.embed([text])[0]
