@@ -11,7 +11,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +25,7 @@ class PostgresServer:
 
     def __init__(self, kept: Path | None = None) -> None:
         self._kept = kept
+        self._orphans: list[int] = []
         self._schemas = itertools.count(1)
 
     def __enter__(self) -> PostgresServer:
@@ -73,6 +74,8 @@ class PostgresServer:
     def kill(self) -> None:
         """Kill the server without a word: its own process, so that the others notice and end."""
         pid = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        self._orphans = [int(child) for child in children.read_text().split()] if children.exists() else []
         os.kill(pid, signal.SIGKILL)
 
     def answers(self) -> bool:
@@ -97,6 +100,10 @@ class PostgresServer:
                 if attempt == 20:
                     raise
                 time.sleep(0.5)
+                # One that waits for another one, which has ended, waits for ever.
+                for orphan in self._orphans if attempt > 2 else ():
+                    with suppress(ProcessLookupError):
+                        os.kill(orphan, signal.SIGKILL)
 
     @contextmanager
     def replica(self) -> Iterator[Replica]:

@@ -101,6 +101,14 @@ class UnreachableError(StoreError):
     """The server of a database does not answer, or refuses the login."""
 
 
+class LostConnectionError(StoreError):
+    """The connection to the server of a database was lost; nothing of an unfinished change is stored."""
+
+
+class LostTransactionError(LostConnectionError):
+    """A transaction of several writes was lost as a whole: it can be run again."""
+
+
 class UnsupportedError(StoreError):
     """The engine behind a store does not serve this part of the interface."""
 

@@ -7,6 +7,7 @@ from unicodedata import normalize
 from mindex.nul import without_nul
 
 _LENGTH = 12
+_BYTES = 10  # as many as give at least so many letters
 # A bulk asks for the hash of each of its 500 texts three times. Longer texts are not kept.
 _KEPT, _LONGEST_KEPT = 1024, 2_000
 
@@ -47,4 +48,4 @@ _kept_hash = lru_cache(maxsize=_KEPT)(_content_hash)
 
 
 def _to_id(data: bytes) -> str:
-    return b32encode(data)[:_LENGTH].decode().lower()
+    return b32encode(data[:_BYTES])[:_LENGTH].decode().lower()

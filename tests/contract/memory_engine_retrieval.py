@@ -25,6 +25,7 @@ from mindex.store.base import (
 from mindex.store.rules import bm25
 from mindex.store.rules.filters import admits, count_held, holds_literally
 from mindex.store.rules.kind_groups import first_of_each_group
+from mindex.store.rules.neighbours import one_by_one
 from mindex.store.rules.spaces import require_role
 from tests.contract.memory_engine_entries import session_of
 from tests.contract.memory_engine_tables import Connection, Tables
@@ -115,6 +116,11 @@ class MemoryRetrieval:
         return {token: held[token] for token in islice(fitting, limit)}
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        return one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         query = np.asarray(vector, np.float32).reshape(-1)

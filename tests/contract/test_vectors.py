@@ -12,7 +12,7 @@ from mindex.clock import DAY_MS, now_ms
 from mindex.embedding_text import embedded_text
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ids import short_hash
-from mindex.model import Collection, Filters, Model, RecordVectors, Term
+from mindex.model import Collection, Filters, Model, RecordVectors, Term, VectorArray
 from mindex.store.base import KeywordQuery, Store
 from tests.contract.records import EVERYTHING, MODEL, Open, axis, found, memory_of, nearest, turn, update
 
@@ -313,3 +313,44 @@ def test_the_active_space_comes_with_a_keyword_result(store: Store) -> None:
     store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
     found = store.retrieval.keyword(KeywordQuery(Term("appl")), EVERYTHING, 5)
     assert found.active_space == store.vectors.active_space() == MODEL.fingerprint
+
+
+# ── the neighbours of many vectors ────────────────────────────────────────────────────────────────────────────
+
+
+def clustered(count: int, seed: int) -> VectorArray:
+    """Unit vectors in clusters of different density, and some that are alike."""
+    random = np.random.default_rng(seed)
+    centres = random.standard_normal((max(count // 12, 1), MODEL.dimensions))
+    noise = random.standard_normal((count, MODEL.dimensions)) * random.choice([0.0, 0.1, 0.4, 0.9], (count, 1))
+    rows = centres[random.integers(len(centres), size=count)] + noise
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+@pytest.mark.parametrize(("stored", "asked"), [(0, 20), (7, 1), (150, 40), (150, 3)])
+def test_the_neighbours_of_many_vectors_are_what_one_search_for_each_finds(
+    store: Store, stored: int, asked: int
+) -> None:
+    vectors = clustered(stored, 1) if stored else np.zeros((0, MODEL.dimensions), np.float32)
+    records = [memory_of(f"m{number}") for number in range(stored)]
+    others = [replace(memory_of(f"o{number}"), agent="b") for number in range(stored // 3)]
+    store.entries.add([*records, *others, memory_of("long")], by="me")
+    embedded = [RecordVectors(one.id, [row]) for one, row in zip(records, vectors, strict=True)]
+    embedded += [RecordVectors(one.id, [row]) for one, row in zip(others, vectors, strict=False)]
+    embedded.append(RecordVectors("long", clustered(12, 2)))
+    store.vectors.put(MODEL, embedded)
+    queries = np.concatenate([vectors[: asked - 1], clustered(asked, 3)])[:asked]
+    scope = Filters(kinds=("memory",), agent="a")
+    found = store.retrieval.neighbours(MODEL, queries, scope, 10, 0.5)
+    for query, neighbours in zip(queries, found, strict=True):
+        hits = store.retrieval.nearest(MODEL, query, scope, 10).hits
+        expected = sorted((hit.score for hit in hits if hit.score >= 0.5), reverse=True)
+        assert sorted(neighbours.values(), reverse=True) == pytest.approx(expected, abs=1e-5)
+        # Of equal cosines at the end of the list, any may be among the ten.
+        certain = {hit.id for hit in hits if hit.score > max(0.5, expected[-1] if expected else 0.5) + 1e-5}
+        assert certain <= neighbours.keys()
+
+
+def test_the_neighbours_of_no_vectors_are_none(store: Store) -> None:
+    none = np.zeros((0, MODEL.dimensions), np.float32)
+    assert store.retrieval.neighbours(MODEL, none, Filters(kinds=("memory",), agent="a"), 10, 0.5) == ()

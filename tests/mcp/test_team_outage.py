@@ -13,6 +13,7 @@ import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
 from mindex.errors import StoreError
+from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import acting_as
 from mindex.model.tokens import Principal
@@ -146,7 +147,7 @@ def test_the_login_does_not_tell_where_the_database_is(outage: Outage) -> None:
 
 
 def test_the_log_has_one_line_for_an_outage(outage: Outage) -> None:
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError), fail_fast():
         outage.team.memory.list()
     time.sleep(1.5)
     down = [line for line in outage.lines if "connecting" in line or "no server answers" in line]

@@ -1,13 +1,27 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.memories.duplicate_veto import contradict
-from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
+from mindex.memories.lifecycle import NewMemory
+from mindex.memories.near_duplicates import (
+    NEAR_LINK,
+    NEAR_OVERLAP,
+    keywords,
+    link_close_memories,
+    overlap,
+    probe_words,
+)
+from mindex.memory import Memory
+from mindex.model import RecordVectors
+from mindex.model.records import CONFLICT_LINK
+from tests.contract.records import MODEL
 from tests.memories.near import is_near
 
 
@@ -114,3 +128,34 @@ def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     start = time.process_time()
     is_near(text, text + "x")
     assert time.process_time() - start < 10  # a third of a second; with the square of the length many minutes
+
+
+def test_many_memories_get_the_links_that_each_would_get_alone(tmp_path: Path) -> None:
+    colours = "red blue green grey pink white black brown".split()
+    texts = [
+        f"The {colour} lamp {words}" for colour in colours for words in ("is new", "was bought", "is on", "is off")
+    ]
+    random = np.random.default_rng(5)
+    centres = random.standard_normal((len(colours), MODEL.dimensions)).repeat(4, axis=0)
+    vectors = np.asarray(centres + 0.2 * random.standard_normal(centres.shape), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = []
+    for at_once in (len(texts), 1):
+        with Memory(tmp_path / f"{at_once}.db", options={"embedding.provider": "none"}) as memory:
+            ids = [one.id for one in memory.add_many(map(NewMemory, texts))]
+            records = {record.id: record for record in memory.store.retrieval.records(ids)}
+            embedded = [RecordVectors(id_, [vector]) for id_, vector in zip(ids, vectors, strict=True)]
+            memory.store.vectors.put(MODEL, embedded)
+            pairs = [(records[one.record], one) for one in embedded]
+            for start in range(0, len(pairs), at_once):
+                link_close_memories(memory.store, MODEL, pairs[start : start + at_once])
+            entries = memory.store.entries
+            found.append(
+                {
+                    (kind, *sorted((records[one].text, records[other].text)))
+                    for kind in (NEAR_LINK, CONFLICT_LINK)
+                    for one, other in entries.linked_pairs(kind, "*")
+                }
+            )
+    assert found[0] == found[1]
+    assert {kind for kind, *_ in found[0]} == {NEAR_LINK, CONFLICT_LINK}

@@ -259,7 +259,7 @@ def test_a_schema_without_numbers_of_programs_gets_those_that_stay_valid(
         store.entries.add(added, by="me")
     before = migrations.MIGRATIONS.index(migrations._add_program_numbers)
     postgres_server.run(
-        f"DROP TABLE {schema}.program_numbers",
+        f"DROP TABLE {schema}.program_numbers, {schema}.commits",
         f"UPDATE {schema}.meta SET value = '{before}' WHERE key = 'schema'",
     )
     with closing(open_store(postgres_database)) as store:
@@ -766,6 +766,7 @@ def test_the_migration_removes_tags_that_came_from_inline_code(
     postgres_server.run(
         f"UPDATE {schema}.records SET tags = '{{howto,Path}}', folded_tags = '{{howto,path}}'",
         f"UPDATE {schema}.documents SET tags = '{{howto,Path}}'",
+        f"DROP TABLE {schema}.commits",
         f"UPDATE {schema}.meta SET value = '6' WHERE key = 'schema'",
     )
     with Memory(postgres_database, options={"embedding.provider": "none"}) as memory:

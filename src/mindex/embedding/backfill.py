@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from time import monotonic
 
 from mindex.embedding_text import embedded_text, embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
@@ -19,6 +20,10 @@ BATCH = 63
 # After so many records in a row that the model rejects, it is sent a text that every model takes, to see if it is down.
 _MOST_REJECTED = 3
 _PROBE = "ready"
+
+# What follows the storing of vectors is done for so many records at once, or for those of so many seconds.
+_FOLLOWED_AT_ONCE = 1_000
+_FOLLOWED_SECONDS = 2.0
 
 # Called with the records whose vectors were just stored.
 OnStored = Callable[[Store, Model, Sequence[tuple[Record, RecordVectors]]], None]
@@ -53,6 +58,8 @@ class Backfill:
     stop: Callable[[], bool] = lambda: False
     embedded: int = field(default=0, init=False)
     rejected: dict[str, EmbeddingError] = field(default_factory=dict, init=False)
+    _stored: list[tuple[Record, RecordVectors]] = field(default_factory=list, init=False)
+    _stored_since: float = field(default=0.0, init=False)
 
     def run(self) -> BackfillResult:
         """Embed the records. A model that fails leaves the rest pending."""
@@ -64,6 +71,8 @@ class Backfill:
             replaced = True
         except EmbeddingError as error:
             down = error
+        finally:
+            replaced = not self._follow_up() or replaced
         if self.embedded:
             self.store.vectors.pack()
         elif not replaced:
@@ -126,9 +135,22 @@ class Backfill:
             if count < len(records):
                 ids = [record.id for record in records]
                 lacking = {record.id for record in self.store.vectors.pending_records(model, len(ids), ids=ids)}
-            pairs = zip(records, vectors, strict=True)
-            self.on_stored(self.store, model, [pair for pair in pairs if pair[0].id not in lacking])
+            if not self._stored:
+                self._stored_since = monotonic()
+            self._stored += [pair for pair in zip(records, vectors, strict=True) if pair[0].id not in lacking]
+            if len(self._stored) >= _FOLLOWED_AT_ONCE or monotonic() - self._stored_since >= _FOLLOWED_SECONDS:
+                self._follow_up()
         return count
+
+    def _follow_up(self) -> bool:
+        """Call `on_stored` with what was stored since it was called. Returns False if the space is not in use now."""
+        stored, self._stored = self._stored, []
+        if stored and self.on_stored is not None:
+            try:
+                self.on_stored(self.store, self.embedder.model, stored)
+            except SpaceChangedError:
+                return False
+        return True
 
     def _adopt_imported(self) -> None:
         """Make imported vectors searchable, when they are of the space that this embedder fills."""

@@ -13,7 +13,7 @@ from logging import getLogger
 from time import monotonic
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.errors import MindexError
+from mindex.errors import MindexError, StoreError
 from mindex.model import Change, Report
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
@@ -63,7 +63,10 @@ class EmbeddingQueue:
 
     def embed(self, *ids: str) -> tuple[str, ...]:
         """Embed entries that were just written. Returns a note when some of them got no vector."""
-        return self._notes(ids, self._embed_or_submit(ids)) if ids else ()
+        try:
+            return self._notes(ids, self._embed_or_submit(ids)) if ids else ()
+        except StoreError as error:  # they are stored all the same
+            return (pending_note(str(error), len(ids)),)
 
     def embed_after(self, change: Change, *others: Change) -> Change:
         """Embed the entries of a change, and of others made with it. Returns the change with the notes of it."""

@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
+from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import acting_as
 from mindex.http_access.metrics import Metrics
@@ -114,7 +115,8 @@ class AccessMiddleware:
 
         self._metrics.begin_request()
         try:
-            await self._answer(scope, receive, observed)
+            with fail_fast():  # until a request is known to write
+                await self._answer(scope, receive, observed)
         except CancelledError:  # the server ends and waits no longer; it says so itself, a traceback says no more
             status = 503
         finally:
@@ -164,7 +166,8 @@ class AccessMiddleware:
             f"the request has more than {self._limits.body_bytes:,} bytes",
             "send less at once, or have the server's owner raise http.max_body_bytes",
         )
-        with acting_as(principal):
+        # What is posted may write, and waits for the database then; a tool that only reads says so by itself.
+        with acting_as(principal), fail_fast(request.method != "POST"):
             await self._pass_on(request, scope, receive, send, self._limits.body_bytes, too_large)
 
     def _too_many_before_login(self, request: Request) -> Response | None:

@@ -19,6 +19,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from mindex.command_words import Commands, in_tool_words
 from mindex.errors import MindexError
+from mindex.fail_fast import fail_fast
 from mindex.http_access.current_principal import require_write
 from mindex.mcp.memory_host import MemoryHost
 from mindex.memory import Memory
@@ -157,9 +158,11 @@ class StrictTool(Tool):
             raise ToolError(self._describe(error)) from error
         injected = {self.context_kwarg: context} if self.context_kwarg else {}
         try:
-            if not (self.reads_too or (self.annotations and self.annotations.read_only_hint)):
+            only_reads = bool(self.annotations and self.annotations.read_only_hint)
+            if not (self.reads_too or only_reads):
                 require_write()
-            result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, injected)
+            with fail_fast(only_reads):
+                result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, injected)
         except MindexError as error:
             raise ToolError(self._in_own_words(self.error_text(error))) from error
         except (MCPError, ToolError):

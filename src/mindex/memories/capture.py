@@ -17,6 +17,7 @@ from mindex.memories.stated_facts import stated_facts
 from mindex.memories.turns import make_turn
 from mindex.model import AddResult, Filters, Record
 from mindex.model.consolidation import FROM
+from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
 SOURCE = "hook"  # the source of everything that was captured begins so
@@ -73,10 +74,11 @@ class Capture:
         records = [(turn, record) for turn in turns if (record := self._record(turn)) is not None]
         if not records:
             return CaptureResult()
-        stored: list[str] = []
-        facts: list[str] = []
         by_rules = not self.has_model
-        with self._store.entries.transaction(batch=True):
+
+        def store(_: int) -> CaptureResult:
+            stored: list[str] = []
+            facts: list[str] = []
             known = self._store.entries.owners([record.id for _, record in records])
             for turn, record in records:
                 if record.id in known:
@@ -86,7 +88,9 @@ class Capture:
                 self._retire(turn.replaces, record.id)
                 if by_rules:
                     facts += (one.id for one in self._add_facts(turn, record) if one.created)
-        return CaptureResult(tuple(stored), tuple(facts))
+            return CaptureResult(tuple(stored), tuple(facts))
+
+        return in_transaction(self._store.entries, store, batch=True)
 
     def extract_facts(self) -> int:
         """Have the language model, if one is configured, read captured turns that it has not read. Returns how many.

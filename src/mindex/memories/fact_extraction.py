@@ -27,6 +27,7 @@ from mindex.providers.factory import Providers
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model
 from mindex.providers.generate.base import Generator
 from mindex.store.base import RetryPolicy, Store
+from mindex.store.transactions import in_transaction
 from mindex.work_queue import WorkQueue
 
 # A turn that the model failed on so many times is left alone for a day each time.
@@ -208,7 +209,9 @@ class ExtractionRun:
         self.processed += 1
 
     def _add_all(self, facts: Iterable[Fact], turn: Record) -> list[AddResult]:
-        with self._store.entries.transaction():
+        facts = tuple(facts)
+
+        def store(_: int) -> list[AddResult]:
             # Checked inside: the turn may have been forgotten or purged while the model was working, and another
             # process may have extracted it first.
             if not self._store.entries.is_unextracted(turn.id):
@@ -216,6 +219,8 @@ class ExtractionRun:
             added = [result for fact in facts if (result := self._add(fact, turn)) is not None]
             self._store.entries.mark_extracted(turn.id, len(added))
             return added
+
+        return in_transaction(self._store.entries, store)
 
     def _add(self, fact: Fact, turn: Record) -> AddResult | None:
         """Returns the new memory; None when a stored one says the same, which is linked to the turn, too."""

@@ -26,6 +26,7 @@ from mindex.memories.summary import summarize
 from mindex.model import AddResult, Change, Kind, PurgeResult, Record, SimilarMemory
 from mindex.redaction.json_values import redact_value
 from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY
+from mindex.store.transactions import in_transaction
 from mindex.type_rules import MEMORY_TYPES, memory_type
 
 _BULK = 500
@@ -79,17 +80,21 @@ class EntryWriter:
         # Rules tell types apart that one statement may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=in_conflict)
-        with self._store.entries.transaction(batch=bool(memory.supersedes)):
+
+        def store(_: int) -> AddResult:
             replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
             (added,) = self._store.entries.add([record], by=self._author.name, reason=reason)
             if added.created:
                 for other in similar:
                     self._store.entries.link(added.id, other.id, NEAR_LINK, other.overlap)
                 link_conflicts(self._store, added.id, in_conflict)
+            left = similar if added.created else ()
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
-                similar = tuple(other for other in similar if other.id != replaced.id)
-        return AddResult(added.id, added.created, similar if added.created else (), redacted)
+                left = tuple(other for other in left if other.id != replaced.id)
+            return AddResult(added.id, added.created, left, redacted)
+
+        return in_transaction(self._store.entries, store, batch=bool(memory.supersedes))
 
     def add_many(self, memories: Iterable[NewMemory]) -> list[AddResult]:
         """Add many memories, 500 a transaction. Near-duplicates are not searched for."""
@@ -182,8 +187,7 @@ class EntryWriter:
                 del fields["anchor"]
             return replace(record, **{**values, "fields": fields})
 
-        # Two updates that supersede each other must not both succeed.
-        with self._store.entries.transaction(batch=bool(superseded)):
+        def store(_: int) -> Change:  # two updates that supersede each other must not both succeed
             existing = find_entry(self._store, id_)
             if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
                 raise UsageError(
@@ -196,10 +200,12 @@ class EntryWriter:
             change = self._author.revise(existing.id, revised, "update", reason)
             if other:
                 self._retire(other, "supersede", f"{SUPERSEDED_BY}{existing.id}", superseded_by=existing.id)
-        if "text" in values:
-            related = conflict_candidates(self._related(change.after))
-            link_conflicts(self._store, change.record, conflicting(change.after, related))
-        return change
+            if "text" in values:
+                related = conflict_candidates(self._related(change.after))
+                link_conflicts(self._store, change.record, conflicting(change.after, related))
+            return change
+
+        return in_transaction(self._store.entries, store, batch=bool(superseded))
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Retire an entry: no search finds it, `restore` brings it back. Raises ConflictError when it is forgotten."""

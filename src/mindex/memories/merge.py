@@ -10,6 +10,7 @@ from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.model import Proposal, Record
 from mindex.store.base import Store
 from mindex.store.rules.undo_batch_ids import CONSOLIDATED
+from mindex.store.transactions import in_transaction
 
 # The field in which a merged memory lists the ids of its originals.
 MERGED_FROM = "consolidated"
@@ -20,7 +21,8 @@ def apply_merge(store: Store, writer: EntryWriter, proposal: Proposal) -> Propos
 
     One `undo` takes it back as a whole. Raises ConflictError when an original was changed since it was read.
     """
-    with store.entries.transaction(batch=True) as moment:
+
+    def write(moment: int) -> Proposal:
         originals = _unchanged_originals(store, proposal.originals)
         reason = f"{CONSOLIDATED}{originals[0].id} and {len(originals) - 1} more"
         added = None if proposal.kept else writer.add(_merged_memory(proposal, originals), reason, at=moment)
@@ -36,8 +38,10 @@ def apply_merge(store: Store, writer: EntryWriter, proposal: Proposal) -> Propos
             writer.update(winner, {**gained, "fields": {**existing.fields, MERGED_FROM: ids}}, reason)
         for record in losers:
             writer.supersede(record, winner, reason)
-    kept = winner if len(losers) < len(originals) else ""
-    return replace(proposal, applied=winner, kept=kept, updated=bool(gained))
+        kept = winner if len(losers) < len(originals) else ""
+        return replace(proposal, applied=winner, kept=kept, updated=bool(gained))
+
+    return in_transaction(store.entries, write, batch=True)
 
 
 def _unchanged_originals(store: Store, originals: Sequence[Record]) -> list[Record]:

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from mindex.analyzer import STOP_WORDS, analyze_query, word_set
 from mindex.memories.duplicate_veto import READ_LIMIT, contradict
-from mindex.memories.open_conflicts import conflicting, link_conflicts
-from mindex.model import Filters, Model, Record, RecordVectors
+from mindex.memories.open_conflicts import conflict_between
+from mindex.model import Filters, Model, Record, RecordVectors, VectorArray
+from mindex.model.records import CONFLICT_LINK
 from mindex.store.base import Store
 
 NEAR_OVERLAP = 0.6  # of words
@@ -21,6 +22,7 @@ NEAR_COSINE = 0.92  # of vectors
 CONFLICT_COSINE = 0.5  # of vectors: what the conflict rules are asked about
 NEAR_LINK = "near"  # the kind of the link between two near-duplicates
 _CANDIDATES = 10
+_LINKS_AT_ONCE = 500  # in one transaction
 
 # Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
 _MEANINGLESS = STOP_WORDS | word_set("""
@@ -77,18 +79,42 @@ def link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Recor
 
     Close vectors find the same statement in other words, and memories that came in without a search by words.
     """
+    memories = [(record, embedded.vectors[0]) for record, embedded in stored if record.kind == "memory"]
+    for agent in dict.fromkeys(record.agent for record, _ in memories):
+        own = [(record.id, vector) for record, vector in memories if record.agent == agent]
+        _link_all(store, _close_pairs(store, model, agent, own))
+
+
+def _close_pairs(
+    store: Store, model: Model, agent: str, embedded: Sequence[tuple[str, Sequence[float] | VectorArray]]
+) -> dict[tuple[str, str], float]:
+    """Pairs of one agent's memories that are close, each once, with their cosine; the first was just stored."""
     import numpy as np  # only texts that were embedded need it
 
-    for record, embedded in stored:
-        if record.kind != "memory":
+    scope = Filters(kinds=("memory",), agent=agent)
+    vectors = np.stack([np.asarray(vector, np.float32) for _, vector in embedded])
+    found = store.retrieval.neighbours(model, vectors, scope, _CANDIDATES, CONFLICT_COSINE)
+    pairs: dict[tuple[str, str], float] = {}
+    for (id_, _), close in zip(embedded, found, strict=True):
+        for other, cosine in close.items():
+            if other != id_ and (other, id_) not in pairs:
+                pairs[id_, other] = cosine
+    return pairs
+
+
+def _link_all(store: Store, pairs: Mapping[tuple[str, str], float]) -> None:
+    """Link those of the pairs that are in conflict, or near-duplicates."""
+    records = {record.id: record for record in store.retrieval.records(list({id_ for pair in pairs for id_ in pair}))}
+    links: list[tuple[str, str, str, float]] = []
+    for (id_, other_id), cosine in pairs.items():
+        one, other = records.get(id_), records.get(other_id)
+        if one is None or other is None:
             continue
-        scope = Filters(kinds=("memory",), agent=record.agent)
-        nearest = store.retrieval.nearest(model, np.asarray(embedded.vectors[0], np.float32), scope, _CANDIDATES).hits
-        close = {hit.id: hit.score for hit in nearest if hit.id != record.id and hit.score >= CONFLICT_COSINE}
-        others = store.retrieval.records(list(close))
-        in_conflict = conflicting(record, others)
-        link_conflicts(store, record.id, in_conflict)
-        for other in others:
-            is_near = close[other.id] >= NEAR_COSINE and (other.agent, other.type) == (record.agent, record.type)
-            if is_near and other.id not in in_conflict and not contradict(record.text, other.text):
-                store.entries.link(record.id, other.id, NEAR_LINK, round(close[other.id], 3))
+        if conflict_between(one, other):
+            links.append((id_, other_id, CONFLICT_LINK, 1.0))
+        elif cosine >= NEAR_COSINE and one.type == other.type and not contradict(one.text, other.text):
+            links.append((id_, other_id, NEAR_LINK, round(cosine, 3)))
+    for start in range(0, len(links), _LINKS_AT_ONCE):
+        with store.entries.transaction():
+            for link in links[start : start + _LINKS_AT_ONCE]:
+                store.entries.link(*link)

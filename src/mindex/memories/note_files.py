@@ -20,6 +20,7 @@ from mindex.memories.summary import summarize
 from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Revision
+from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
 ROOT = "/memories"
@@ -90,14 +91,17 @@ class Notes:
             fields={_PATH: path},
         )
         entries = self._author.store.entries
-        with entries.transaction():  # no other process makes it a directory between the check and the write
+
+        def store(_: int) -> NoteWrite:  # no other process makes it a directory between the check and the write
             files = self.files(agent)
             self._refuse_taken(files, path, f"File {path} already exists")
             if len(files) >= MAX_FILES:
                 raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
             if not entries.add([record], by=self._author.name, unique=_PATH)[0].created:
                 raise ConflictError(f"File {path} already exists")
-        return NoteWrite(record, redacted.redacted)
+            return NoteWrite(record, redacted.redacted)
+
+        return in_transaction(entries, store)
 
     def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> NoteWrite:
         """Replace the text of a note by what `change` makes of it. Concurrent edits are applied one after the other."""
@@ -116,19 +120,23 @@ class Notes:
         """Forget a note, or every note below a directory, in one transaction. Returns how many."""
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
-        with self._author.store.entries.transaction() as now:
+
+        def store(now: int) -> int:
             files = self.files(agent, path)
             if not files:
                 raise _no_path(path)
             for record in files.values():
                 self._author.revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
-        return len(files)
+            return len(files)
+
+        return in_transaction(self._author.store.entries, store)
 
     def rename(self, agent: str, old: str, new: str) -> int:
         """Move a note, or every note below a directory, in one transaction. Returns how many."""
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
-        with self._author.store.entries.transaction():
+
+        def store(_: int) -> int:
             files = self.files(agent)
             moving = {path: record for path, record in files.items() if _is_within(path, old)}
             if not moving:
@@ -140,7 +148,9 @@ class Notes:
             for path, record in moving.items():
                 reason = f"rename {path} to {moved[path]}"
                 self._author.revise(record.id, _placed_at(moved[path]), "update", reason, unique=_PATH)
-        return len(moving)
+            return len(moving)
+
+        return in_transaction(self._author.store.entries, store)
 
     def _refuse_taken(self, files: dict[str, Record], path: str, message: str) -> None:
         """Raise ConflictError when the path is taken: a directory cannot become a file, nor a file a directory."""

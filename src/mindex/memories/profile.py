@@ -14,6 +14,7 @@ from mindex.memories.json_paths import leaves, merged, parse_path, value_at, wit
 from mindex.memories.validation import validate_amount, validate_json
 from mindex.model import Change, Record
 from mindex.redaction.json_values import redact_value
+from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
 
@@ -60,10 +61,11 @@ class Profile:
                     data = with_value(data, path, value if replace else merged(data, path, value))
             return with_data(record, data)
 
-        with self._author.store.entries.transaction():  # a refused change must not leave an empty profile behind either
+        def store(_: int) -> Change:  # a refused change must not leave an empty profile behind either
             self._ensure(agent)
-            change = self._author.revise(profile_id(agent), revised, "update", reason)
-        return self._queue.embed_after(change)
+            return self._author.revise(profile_id(agent), revised, "update", reason)
+
+        return self._queue.embed_after(in_transaction(self._author.store.entries, store))
 
     def history(self, *, agent: str | None = None) -> tuple[Change, ...]:
         return self._author.store.entries.history(profile_id(self._author.agent(agent)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mindex.clock import DAY_MS, now_ms
 from mindex.embedding.queue import EmbeddingQueue, pending_note
-from mindex.errors import MindexError, NoSpaceError, UsageError
+from mindex.errors import MindexError, NoSpaceError, StoreError, UsageError
 from mindex.memories.author import Author
 from mindex.memories.daily_log import DailyLog
 from mindex.memories.entries import find_entry
@@ -81,8 +81,8 @@ class EntryService:
         notes: tuple[str, ...] = ()
         if result.created:
             notes = (*self._append_to_log(result.id), *(self._queue.embed(result.id) if embed else ()))
-        conflicts = conflicts_of(self._store, result.id)  # now, since its vector may have found some
-        return replace(result, conflicts=conflicts, notes=(*notes, *_conflict_notes(result.id, conflicts)))
+        conflicts, found = self._conflicts_of(result.id)  # now, since its vector may have found some
+        return replace(result, conflicts=conflicts, notes=(*notes, *found))
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
         """Add many memories, 500 a transaction. They are not written to the daily log."""
@@ -105,8 +105,16 @@ class EntryService:
         return self._with_conflicts(self._queue.embed_after(self._writer.restore(id_, reason)))
 
     def _with_conflicts(self, change: Change) -> Change:
-        conflicts = conflicts_of(self._store, change.record)
-        return replace(change, conflicts=conflicts, notes=(*change.notes, *_conflict_notes(change.record, conflicts)))
+        conflicts, notes = self._conflicts_of(change.record)
+        return replace(change, conflicts=conflicts, notes=(*change.notes, *notes))
+
+    def _conflicts_of(self, id_: str) -> tuple[tuple[Conflict, ...], tuple[str, ...]]:
+        """The conflicts of an entry that was just stored, and notes. It is stored, whatever the database says now."""
+        try:
+            conflicts = conflicts_of(self._store, id_)
+        except StoreError as error:
+            return (), (f"stored; its conflicts are not known: {error}",)
+        return conflicts, _conflict_notes(id_, conflicts)
 
     def last_batch(self) -> tuple[Change, ...]:
         return last_batch(self._store, self._author.name)
@@ -144,11 +152,11 @@ class EntryService:
         """Returns a note when the line could not be written: the memory is stored all the same."""
         if self._log is None or not self._logs_new:
             return ()
-        record = self._store.retrieval.record(id_)
         try:
+            record = self._store.retrieval.record(id_)
             if record is not None:
                 self._log.append(record)
-        except OSError as error:
+        except (OSError, StoreError) as error:
             getLogger(__name__).debug("no line in the daily log for %s: %s", id_, error)
             return (f"it is not in the daily log: {error}",)
         return ()

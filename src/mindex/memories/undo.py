@@ -19,6 +19,7 @@ from mindex.model import Change, Record
 from mindex.model.record_properties import in_order
 from mindex.store.base import Store
 from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY, UNDO_OF
+from mindex.store.transactions import in_transaction
 
 # The time of an added memory is that of its making, before the transaction waited for other writers.
 _MAX_APART = 60_000
@@ -31,7 +32,8 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     Returns the new changes and the number of the undone one. The first change is the one that was asked for; the others
     were made with it, and are undone with it in one transaction unless their records were changed since.
     """
-    with store.entries.transaction(batch=True):
+
+    def write(_: int) -> tuple[tuple[Change, ...], int]:
         undone = _change(store, reference)
         reason = f"{UNDO_OF}{undone.change}"
         others = [one for one in _batch(store, undone) if one.record != undone.record]
@@ -46,16 +48,18 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
             changes[one.record] = made
         stranded = store.entries.superseded(undone.record) if undone.before is None else ()
         further = bool(_not_undone(store, store.entries.history(undone.record)))
-    first = changes.pop(undone.record)
-    left = [one.record for one in others if one not in back]
-    notes = [f"undone with it: {', '.join(changes)}"] if changes else []
-    notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
-    notes += [f"retired for it, and still are: {', '.join(stranded)}; restore them by id"] if stranded else []
-    notes.append(
-        f"`mindex undo {first.change}` takes this undo back"
-        + (f"; `mindex undo {first.record}` goes one change further" if further else "")
-    )
-    return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
+        first = changes.pop(undone.record)
+        left = [one.record for one in others if one not in back]
+        notes = [f"undone with it: {', '.join(changes)}"] if changes else []
+        notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
+        notes += [f"retired for it, and still are: {', '.join(stranded)}; restore them by id"] if stranded else []
+        notes.append(
+            f"`mindex undo {first.change}` takes this undo back"
+            + (f"; `mindex undo {first.record}` goes one change further" if further else "")
+        )
+        return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
+
+    return in_transaction(store.entries, write, batch=True)
 
 
 def last_batch(store: Store, agent: str) -> tuple[Change, ...]:

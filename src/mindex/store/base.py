@@ -14,6 +14,8 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 
 - **Calls** are synchronous and may come from several threads and processes at once. One call reads one snapshot. A
   write is complete or did not happen, and every later call sees it; what an engine shows later, `settle()` waits for.
+- **An answer is true**: a write that raises is not stored, one that returns is stored once. If a server does not say
+  what became of a commit, the engine finds out before it raises, and says so if it cannot.
 - **Errors**: StoreError when the database cannot be used (StoreBusyError when it is locked for too long), UsageError
   for a value that it cannot hold. Every other error is named at its method.
 - **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
@@ -146,7 +148,8 @@ class EntryStore(Protocol):
         Its reads see its writes at once, others see all of them at its end, or none if the block raises. A block inside
         another one is part of it, and so is a single write: it is rolled back alone when it raises. With `batch` all
         changes of the block carry one batch id, by which they are undone as one. Keep it short, call no model in it,
-        and do not `purge` or export in it. The engine cannot run the block again: it raises StoreBusyError instead.
+        and do not `purge` or export in it. The engine cannot run the block again: it raises StoreBusyError instead, and
+        LostTransactionError if the connection was lost. `store.transactions.in_transaction` runs it again.
         """
 
     def add(
@@ -362,6 +365,14 @@ class RetrievalStore(Protocol):
         `limit` of each group: chunks, turns, and all other entries. So what is stored of one kind takes no place from
         another. `size` is the number of pieces in scope. Raises SpaceChangedError when the vector's space is not the
         active one, EmbeddingError when it has other dimensions. An engine without vectors returns none.
+        """
+
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        """For each vector, a row, the cosines of the records that `nearest` returns for it, from `least` on.
+
+        The filters must name kinds of one group. It costs much less than a search for each vector.
         """
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:

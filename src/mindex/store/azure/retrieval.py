@@ -139,6 +139,13 @@ class AzureRetrieval:
         hits = self._nearest(model, [float(value) for value in query], where, limit, exact=size <= _EXACT)
         return NearestRecords(tuple(hits), size)
 
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        from mindex.store.rules.neighbours import one_by_one  # needs numpy, which a keyword search does without
+
+        return one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
+
     def _nearest(
         self, model: Model, vector: Sequence[float], where: str, limit: int, *, exact: bool
     ) -> Sequence[ScoredRecord]:

@@ -89,9 +89,9 @@ class Administration:
                 roles = roles_here(transaction, self._schema)
                 for login in owners:
                     self._require_login(transaction, login)
-            done = [database.write(partial(_run, one)) for one in self._steps(roles, owners)]
+            done = [database.write(partial(_run, one), long=True) for one in self._steps(roles, owners)]
             migrate(database)
-            database.write(self._apply_rights)
+            database.write(self._apply_rights, long=True)
         except StoreError as error:
             if isinstance(error.__cause__, errors.InsufficientPrivilege):
                 raise StoreError(
@@ -244,7 +244,7 @@ class Administration:
             if not is_set_up:  # and perhaps it does not exist: no tables are made by a mistyped name
                 raise StoreError(f"{database.place} has no roles of its own yet", "run `mindex admin init --run` first")
             migrate(database)
-            return database.write(as_owner)
+            return database.write(as_owner, long=True)
         finally:
             database.close()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mindex.clock import now_ms
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.rules.waiting_cache_values import WaitingCacheValues
 
@@ -18,6 +18,7 @@ DELETE FROM cache WHERE kind = %s AND key IN (SELECT key FROM cache WHERE kind =
 """
 
 
+@run_again
 class PostgresCaches:
     """Implements `mindex.store.base.CacheStore`."""
 

@@ -45,7 +45,7 @@ def distribute(database: Database) -> Distribution:
             )
         if transaction.value(_IS_DISTRIBUTED):
             raise StoreError(f"the tables of {database.place} are distributed already", "there is nothing to do")
-    return database.write(_distribute)
+    return database.write(_distribute, long=True)
 
 
 def _distribute(transaction: Transaction) -> Distribution:

@@ -6,12 +6,14 @@ connection: no session state, no prepared statements, advisory locks of transact
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import wraps
 from random import uniform
 from typing import Any, TypeVar
 
@@ -20,21 +22,37 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from mindex.clock import now_ms
-from mindex.errors import StoreError, UsageError
+from mindex.errors import LostConnectionError, LostTransactionError, StoreError, UnreachableError, UsageError
+from mindex.fail_fast import fails_fast
 from mindex.ids import new_id
 from mindex.model.administration import Grant, Scope
 from mindex.store.postgres.address import Address
+from mindex.store.postgres.commit_marks import CommitMarks, WriteIdentity
 from mindex.store.postgres.errors import is_conflict, is_lost, store_error
+from mindex.store.postgres.live_connection import LiveConnection
 from mindex.store.postgres.refusals import OWN_GRANTS, read_only_error, refusal
 from mindex.store.postgres.replica import WRITTEN, Replica
-from mindex.store.postgres.server_pool import ServerPool
+from mindex.store.postgres.server_pool import BACKEND, ServerPool
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 DEFAULT_WAIT = 30.0
 _ATTEMPTS_TO_INSERT = 3
 # What every transaction begins with. JIT would compile for a second what runs for some milliseconds.
 _SETTINGS = "SET LOCAL search_path TO {path}; SET LOCAL lock_timeout TO {wait}; SET LOCAL jit TO off"
+# The server ends a statement after so many seconds, unless it has a lower limit of its own; the client a little later.
+_STATEMENT_SECONDS = 60
+_LONG_STATEMENT_SECONDS = 6 * 60 * 60
+_CLIENT_GRACE_SECONDS = 5
+# So long a read that fails fast tries to begin on other connections of the pool: all may be dead, and one takes 5 s.
+_BEGIN_SECONDS = 8.0
+_LIMIT = """
+SELECT set_config('statement_timeout', '{seconds}s', true)
+WHERE current_setting('statement_timeout')::interval NOT BETWEEN interval '1 ms' AND interval '{seconds} s'
+"""
+# A client that is gone, or stopped, keeps others waiting for its locks no longer than this.
+_IDLE = "SET LOCAL idle_in_transaction_session_timeout TO '60s'"
 _SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _COUNT = "INSERT INTO counts (name, change) SELECT * FROM unnest(%s::text[], %s::bigint[])"
 
@@ -42,14 +60,16 @@ _COUNT = "INSERT INTO counts (name, change) SELECT * FROM unnest(%s::text[], %s:
 class Transaction:
     """One open transaction, and the statements in it."""
 
-    def __init__(self, connection: psycopg.Connection[Any], lock_space: str) -> None:
+    def __init__(
+        self, connection: LiveConnection, lock_space: str, identity: WriteIdentity | None, *, restricted: bool
+    ) -> None:
         self._connection = connection
         self._lock_space = lock_space
         self._deferred: list[tuple[str, Sequence[object]]] = []
         self._counts: Counter[str] = Counter()
         self._locks: frozenset[str] = frozenset()
-        self.xid = ""
-        self.restricted = False  # whether row-level security hides rows from this login
+        self.identity = identity  # None: it only reads
+        self.restricted = restricted  # whether row-level security hides rows from this login
         self.written: set[tuple[Scope, str]] = set()  # agents and collections that it locked in order to write them
         self.counted = 0  # rows that this transaction added to `counts`
 
@@ -179,14 +199,15 @@ class Database:
         self._is_restricted = f"row_security_active(to_regclass({counts})::oid)"
         self._mine = _Mine()
         self._primary = ServerPool(address, wait=wait)
+        self.marks = CommitMarks(self._primary, self._path)
         self.replica: Replica | None = None
-        self._written = ""  # where the primary's log was after the last commit, if there is a replica to follow it
+        # Where the primary's log was after the last commit, if there is a replica to follow it; None: not known.
+        self._written: str | None = ""
 
     def read_from(self, replica: Address) -> None:
         """Let reads go to a replica, once it has what is written by now, and whatever is written here later."""
         self.replica = Replica(replica, self._primary)
-        with self.translated(), self._primary.connect() as connection:
-            self._note_written(connection)
+        self._note_written()
 
     def look_in(self, schemas: Sequence[str]) -> None:
         """Let statements find types and operators in these schemas, too."""
@@ -195,19 +216,30 @@ class Database:
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def read(self, *settings: str) -> Iterator[Transaction]:
-        """One snapshot for all statements of the block; within a transaction of this thread, that one."""
+    def read(self, *settings: str, long: bool = False) -> Iterator[Transaction]:
+        """One snapshot for all statements of the block; within a transaction of this thread, that one.
+
+        `long`: its statements may take hours.
+        """
         if (mine := self._mine.transaction) is not None:
             with self.translated():
                 mine.write_counts()
                 yield mine
             return
         with self.translated(), ExitStack() as stack:
-            yield self._read_replica(stack, settings) or stack.enter_context(self._open(_SNAPSHOT, *settings))
+            replica = self._read_replica(stack, settings)
+            yield replica or stack.enter_context(self._open(_SNAPSHOT, *settings, until=self._patience(), long=long))
+
+    def _patience(self) -> float | None:
+        return None if fails_fast() else time.monotonic() + self.wait
 
     def _read_replica(self, stack: ExitStack, settings: Sequence[str]) -> Transaction | None:
         """A transaction on the replica, if there is one that answers and has what was written here."""
-        if self.replica is None or not self.replica.may_answer(self._written):
+        if self.replica is None:
+            return None
+        if self._written is None:
+            self._note_written()
+        if self._written is None or not self.replica.may_answer(self._written):
             return None
         try:
             return stack.enter_context(self._open(_SNAPSHOT, *settings, pool=self.replica.pool))
@@ -215,10 +247,26 @@ class Database:
             self.replica.leave()
             return None
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
+    def until_answered(self, work: Callable[[], T]) -> T:
+        """Run a function that reads; again if its connection was lost, for a while; see `fail_fast`.
+
+        Not in a transaction of this thread, of which nothing is left then.
+        """
+        deadline = self._patience() or time.monotonic() + _BEGIN_SECONDS
+        while True:
+            try:
+                return work()
+            except (LostConnectionError, UnreachableError) as error:
+                may_wait = isinstance(error, LostConnectionError) or not fails_fast()
+                if self._mine.transaction is not None or not may_wait or _is_past(deadline):
+                    raise
+            time.sleep(uniform(0.01, 0.1))
+
+    def write(self, work: Callable[[Transaction], T], *, long: bool = False) -> T:
         """Run a function in one transaction and commit it; again where another one was faster, or the server restarted.
 
-        Within a transaction of this thread it is part of that one, and rolled back alone when it raises.
+        Within a transaction of this thread it is part of that one, and rolled back alone when it raises. `long`: its
+        statements may take hours.
         """
         if self.read_only:
             raise self._read_only_error()
@@ -228,12 +276,12 @@ class Database:
         deadline = time.monotonic() + self.wait
         for attempt in itertools.count(1):
             try:
-                with self._open("") as transaction:
+                with self._open("", until=deadline, long=long) as transaction:
                     result = work(transaction)
                 self.after_write(transaction)
                 return result
             except psycopg.Error as error:
-                if not _may_succeed(error, attempt) or time.monotonic() > deadline:
+                if not _may_succeed(error, attempt) or _is_past(deadline):
                     raise store_error(error, self.place) from error
             except (UnicodeEncodeError, OverflowError) as error:
                 raise _unstorable(error) from error
@@ -242,7 +290,10 @@ class Database:
 
     @contextmanager
     def transaction(self, *, batch: bool = False) -> Iterator[int]:
-        """One transaction for everything that this thread writes in the block. Yields the time of its changes."""
+        """One transaction for everything that this thread writes in the block. Yields the time of its changes.
+
+        Raises LostTransactionError if its connection was lost, so that the caller can run the block again.
+        """
         if self.read_only:
             raise self._read_only_error()
         mine = self._mine
@@ -250,10 +301,14 @@ class Database:
             with self.translated(), mine.transaction.part(), self._as_part(mine.transaction, batch) as moment:
                 yield moment
             return
-        with self.translated():
-            with self._open("") as transaction, self._as_part(transaction, batch) as moment:
-                yield moment
-            self.after_write(transaction)
+        try:
+            with self.translated():
+                until = time.monotonic() + self.wait
+                with self._open("", until=until) as transaction, self._as_part(transaction, batch) as moment:
+                    yield moment
+                self.after_write(transaction)
+        except LostConnectionError as error:
+            raise LostTransactionError(error.message, error.hint) from error
 
     @contextmanager
     def _as_part(self, transaction: Transaction, batch: bool) -> Iterator[int]:
@@ -278,15 +333,22 @@ class Database:
         return self._mine.batch
 
     @contextmanager
-    def _open(self, mode: str, *settings: str, pool: ServerPool | None = None) -> Iterator[Transaction]:
-        """A transaction that is committed when the block ends, and rolled back when it raises."""
+    def _open(
+        self,
+        mode: str,
+        *settings: str,
+        pool: ServerPool | None = None,
+        until: float | None = None,
+        long: bool = False,
+    ) -> Iterator[Transaction]:
+        """A transaction that is committed when the block ends, and rolled back when it raises.
+
+        A server that is down is waited for until a moment of `time.monotonic`; None: not at all.
+        """
         pool = pool or self._primary
-        # A write is waited for: what is to be stored may exist nowhere else. Who reads can ask again.
-        connection = pool.take(waits_for_server=not mode)
+        connection, transaction = self._begin(pool, mode, settings, until, long=long)
+        identity = transaction.identity
         try:
-            transaction = Transaction(connection, self.address.schema)
-            connection, transaction.xid, transaction.restricted = self._begin(pool, connection, mode, settings)
-            transaction._connection = connection
             try:
                 yield transaction
                 transaction.write_counts()
@@ -294,89 +356,88 @@ class Database:
                 if connection.info.transaction_status == TransactionStatus.INERROR:
                     raise StoreError("an earlier part of this change could not be written", "try again")
             except BaseException as error:
+                if connection.is_silent and identity is not None:
+                    self.marks.end(identity)
                 if not connection.broken and not connection.closed:
                     connection.execute("ROLLBACK")
                     self._explain(error, transaction)
                 raise
-            self._commit(connection, transaction.xid)
-            if self.replica is not None and transaction.xid:
+            self._commit(connection, identity)
+            if self.replica is not None and identity is not None:
                 self._note_written(connection)
         finally:
             pool.give_back(connection)
 
     def _begin(
-        self, pool: ServerPool, connection: psycopg.Connection[Any], mode: str, settings: Sequence[str]
-    ) -> tuple[psycopg.Connection[Any], str, bool]:
-        """Begin a transaction, on another connection where the server has closed this one.
-
-        Returns also its id, and whether row-level security holds for this login.
-        """
-        local = _SETTINGS.format(path=self._path, wait=int(self.wait * 1000))
-        statements = [f"BEGIN {mode}", local, *(f"SET LOCAL {setting}" for setting in settings)]
-        xid = "''" if mode else "pg_current_xact_id() || ' ' || pg_postmaster_start_time()"
-        statements.append(f"SELECT {xid}, {self._is_restricted}")
+        self, pool: ServerPool, mode: str, settings: Sequence[str], until: float | None, *, long: bool
+    ) -> tuple[LiveConnection, Transaction]:
+        """Begin a transaction, on another connection where the server has closed one, or it does not answer."""
+        seconds = _LONG_STATEMENT_SECONDS if long else _STATEMENT_SECONDS
+        mark, marking = ("", []) if mode else self.marks.begin()
+        statements = [
+            f"BEGIN {mode}",
+            _SETTINGS.format(path=self._path, wait=int(self.wait * 1000)),
+            *(f"SET LOCAL {setting}" for setting in settings),
+            _LIMIT.format(seconds=seconds),
+            *([] if mode else [_IDLE]),
+            *marking,
+            f"SELECT {BACKEND}, {'NULL' if mode else 'pg_current_xact_id()'}::text, {self._is_restricted}",
+        ]
+        deadline = until or time.monotonic() + _BEGIN_SECONDS
         while True:
+            connection = pool.take(until)
             try:
                 cursor = connection.execute("; ".join(statements).encode())
                 while cursor.nextset():
                     pass
-                id_, is_restricted = cursor.fetchone()  # type: ignore[misc]  # the last statement has a row
-                return connection, str(id_), bool(is_restricted)
-            except psycopg.Error as error:
-                if not is_lost(error):
+                backend, xid, is_restricted = cursor.fetchone()  # type: ignore[misc]  # the last statement has a row
+                pool.watch(connection, backend, seconds + _CLIENT_GRACE_SECONDS)
+                identity = None if mode else WriteIdentity(mark, backend, xid)
+                return connection, Transaction(connection, self.address.schema, identity, restricted=is_restricted)
+            except BaseException as error:
+                is_lost_now = isinstance(error, psycopg.Error) and is_lost(error)
+                if not is_lost_now and not connection.closed:
+                    connection.execute("ROLLBACK")
+                pool.give_back(connection)  # which discards one that is lost
+                if not is_lost_now or _is_past(deadline):
                     raise
-                pool.give_back(connection)  # which discards it
-                connection = pool.take(waits_for_server=not mode)
 
-    def _commit(self, connection: psycopg.Connection[Any], xid: str) -> None:
+    def _commit(self, connection: LiveConnection, write: WriteIdentity | None) -> None:
+        """Commit. Returns if the transaction is stored, and raises if it is not."""
         try:
             connection.execute("COMMIT")
         except psycopg.Error as error:
-            if not xid or not is_lost(error):
+            if write is None or not is_lost(error):
                 raise
-            if not self._was_committed(xid):
+            is_stored = self.marks.was_committed(write, self.wait)
+            if is_stored is None:
+                raise StoreError(
+                    f"the connection to {self.place} was lost while a change was stored, and whether it was is unknown",
+                    "look whether it is there before you try again",
+                ) from error
+            if not is_stored:
                 raise
+        if write is not None:
+            self.marks.note_answered(write)
 
-    def _note_written(self, connection: psycopg.Connection[Any]) -> None:
-        """Remember how far a replica must be to know of a commit."""
+    def _note_written(self, connection: LiveConnection | None = None) -> None:
+        """Remember how far a replica must be to know of a commit; until that is known, the primary is read."""
         try:
-            row = connection.execute(WRITTEN).fetchone()
-        except psycopg.Error:  # of a connection that was lost just now
-            with self._primary.connect() as other:
-                row = other.execute(WRITTEN).fetchone()
-        self._written = str(row[0]) if row else ""
-
-    def _was_committed(self, xid: str) -> bool:
-        """What became of a transaction whose commit was not answered. Raises StoreError where nothing can be learnt.
-
-        `xid` is its id and the start of the server. A server that was started again since may have given the id of a
-        commit that it lost to another transaction, so that its word says nothing.
-        """
-        id_, _, started = xid.partition(" ")
-        deadline = time.monotonic() + self.wait
-        while time.monotonic() < deadline:
-            try:
-                with self._primary.connect() as connection:
-                    query = "SELECT CASE WHEN pg_postmaster_start_time()::text = %s THEN pg_xact_status(%s::xid8) END"
-                    row = connection.execute(query, (started, id_)).fetchone()
-            except (psycopg.Error, StoreError):
-                row = ("in progress",)  # the server is not back yet
-            status = row[0] if row else None
-            if status in ("committed", "aborted"):
-                return bool(status == "committed")
-            if status is None:
-                break
-            time.sleep(0.2)
-        raise StoreError(
-            f"the connection to {self.place} was lost while a change was stored, and whether it was is unknown",
-            "look whether it is there before you try again",
-        )
+            with nullcontext(connection) if connection is not None else self._primary.connect() as one:
+                row = one.execute(WRITTEN).fetchone()
+            self._written = str(row[0]) if row else None
+        except (psycopg.Error, StoreError):
+            self._written = None
 
     # ── connections ───────────────────────────────────────────────────────────────────────────────────────────
 
     def execute_alone(self, query: str) -> None:
-        """Run a statement that must not be in a transaction, without a time limit of ours."""
+        """Run a statement that must not be in a transaction, and may take hours."""
         with self.translated(), self._primary.connect() as connection:
+            row = connection.execute(f"SELECT pg_backend_pid(), {BACKEND}".encode()).fetchone()
+            # Behind a pooler, another connection to the server may run the statement.
+            is_direct = row is not None and row[0] == connection.info.backend_pid
+            self._primary.watch(connection, row[1] if row and is_direct else "", _LONG_STATEMENT_SECONDS)
             connection.execute(query.encode())
 
     @contextmanager
@@ -431,6 +492,30 @@ class Database:
         self._primary.close()
         if self.replica is not None:
             self.replica.pool.close()
+
+
+def _is_past(moment: float) -> bool:
+    return time.monotonic() > moment
+
+
+def run_again(group: type[C]) -> type[C]:
+    """Have each call of an engine's group run again if its connection was lost; see `Database.until_answered`.
+
+    A write has found out by then that nothing of it is stored. What is read while the caller goes on is left out.
+    """
+    for name, method in list(vars(group).items()):
+        is_lazy = inspect.isgeneratorfunction(inspect.unwrap(method)) if callable(method) else True
+        if not name.startswith("_") and inspect.isfunction(method) and not is_lazy:
+            setattr(group, name, _run_again(method))
+    return group
+
+
+def _run_again(method: Callable[..., T]) -> Callable[..., T]:
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> T:
+        return self._database.until_answered(lambda: method(self, *arguments, **options))  # type: ignore[no-any-return]
+
+    return call
 
 
 def _may_succeed(error: psycopg.Error, attempt: int) -> bool:

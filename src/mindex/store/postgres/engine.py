@@ -46,14 +46,14 @@ class PostgresEngine:
         self._unmerged = 0
         self.database.after_write = self._after_write
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
+    def write(self, work: Callable[[Transaction], T], *, long: bool = False) -> T:
         """Run a function in one transaction, unless a newer mindex has taken the schema over. See `Database.write`."""
 
         def checked(transaction: Transaction) -> T:
             self.may_write(transaction)
             return work(transaction)
 
-        return self.database.write(checked)
+        return self.database.write(checked, long=long)
 
     def may_write(self, transaction: Transaction) -> None:
         """Raise StoreError when a newer mindex has taken the schema over while this process runs."""
@@ -76,7 +76,7 @@ class PostgresEngine:
                     "have a login of the owner's role open it once, with any command",
                 )
             try:
-                self.database.write(rebuild_words_once)
+                self.database.write(rebuild_words_once, long=True)
             except StoreBusyError:
                 return
 

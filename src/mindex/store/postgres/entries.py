@@ -14,7 +14,7 @@ from mindex.nul import without_nul
 from mindex.store import record_json
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.postgres import program_numbers, record_rows
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.entry_statements import PostgresEntryStatements
 from mindex.store.rules import duplicates_numbers_history as rules
@@ -127,6 +127,7 @@ _PRUNE_EVERY = 200
 LARGEST_OFFSET = 2**62  # PostgreSQL counts in 64 bits
 
 
+@run_again
 class PostgresEntries:
     """Implements `mindex.store.base.EntryStore`."""
 

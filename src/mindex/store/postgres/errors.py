@@ -5,7 +5,7 @@ import re
 import psycopg
 from psycopg import errors
 
-from mindex.errors import ConfigError, StoreBusyError, StoreError, UnreachableError, UsageError
+from mindex.errors import ConfigError, LostConnectionError, StoreBusyError, StoreError, UnreachableError, UsageError
 
 _CHECK = "check that the server runs and that its host, port and database name are right"
 _PASSWORD = "check it in the service file, ~/.pgpass or PGPASSWORD"
@@ -17,6 +17,7 @@ _SILENCE = re.compile(
 # What it says before the reason.
 _PREFIX = re.compile(r"connection (?:is bad|failed): |connection to server .*? failed: ")
 _LONGEST_REASON = 200
+_NONE_LEFT = "the server has no connection left"
 # What the server or libpq says of a connection that failed, and what to do; the first that fits.
 _CONNECTING = (
     ("password authentication failed", "the server refused the password", _PASSWORD),
@@ -26,8 +27,8 @@ _CONNECTING = (
     ("pg_hba.conf", "the server does not admit this user from here", "ask for an entry in its pg_hba.conf"),
     ("invalid response to SSL negotiation", _OTHER_PROTOCOL, "check the host and the port"),
     ("expected authentication request", _OTHER_PROTOCOL, "check the host and the port"),
-    ("too many", "the server has no connection left", "try again, or put a pooler such as PgBouncer before it"),
-    ("remaining connection slots", "the server has no connection left", "try again, or put a pooler before it"),
+    ("too many", _NONE_LEFT, "try again, or put a pooler such as PgBouncer before it"),
+    ("remaining connection slots", _NONE_LEFT, "try again, or put a pooler before it"),
     ("starting up", "the server is just starting", "try again in a moment"),
     ("shutting down", "the server is just shutting down", "try again when it runs"),
 )  # fmt: skip
@@ -75,7 +76,7 @@ def store_error(error: psycopg.Error, place: str) -> StoreError | UsageError:
         if isinstance(error, kind):
             return StoreError(message.format(place=place, reason=_reason(error)), hint)
     if is_lost(error):
-        return StoreError(
+        return LostConnectionError(
             f"the connection to {place} was lost; nothing of the unfinished change was stored", "try again"
         )
     return StoreError(f"{place}: {_reason(error)}", "run `mindex doctor`")
@@ -101,6 +102,11 @@ def connection_error(error: psycopg.Error, place: str) -> StoreError | ConfigErr
     if _SILENCE.search(reason):
         return UnreachableError(f"no server answers at {place}", _CHECK)
     return UnreachableError(f"cannot use {place}: {reason}", _CHECK)
+
+
+def has_no_connection_left(error: StoreError | ConfigError) -> bool:
+    """Whether the server answered, but could not take another connection."""
+    return _NONE_LEFT in error.message
 
 
 def _reason(error: psycopg.Error) -> str:

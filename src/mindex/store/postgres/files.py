@@ -11,7 +11,7 @@ from mindex.errors import CollectionError, StoreError
 from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.postgres import caches, record_rows, words
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.filter_sql import glob_regex, path_clause
 from mindex.store.record_json import encode
@@ -58,6 +58,7 @@ WHERE d.collection = ANY(%s) AND {which} ORDER BY d.seq, r.position
 """
 
 
+@run_again
 class PostgresFiles:
     """Implements `mindex.store.base.FileStore`."""
 

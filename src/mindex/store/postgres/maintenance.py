@@ -4,7 +4,7 @@ from mindex.errors import StoreError
 from mindex.model import Check, Report
 from mindex.store.base import CollectionCount, StoreStatus
 from mindex.store.postgres import caches, record_rows, words
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
 from mindex.store.postgres.vector_store import PostgresVectorStore, lacking_indexes
 
@@ -36,6 +36,7 @@ SELECT name, sum(change)::bigint FROM counts WHERE starts_with(name, ' vectors '
 _WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words WHERE record = ANY(%s)"
 
 
+@run_again
 class PostgresMaintenance:
     """Implements `mindex.store.base.Maintenance`."""
 
@@ -63,14 +64,14 @@ class PostgresMaintenance:
         )
 
     def check(self) -> tuple[Check, ...]:
-        with self._database.read() as transaction:
+        with self._database.read(long=True) as transaction:
             checks = *_checks(transaction), _vector_indexes(transaction)
         return checks if self._database.replica is None else (*checks, self._database.replica.check())
 
     def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
         from mindex.store.postgres.deep_check import deep_checks  # only `doctor --deep` needs it
 
-        with self._database.read() as transaction:
+        with self._database.read(long=True) as transaction:
             return deep_checks(transaction, report)
 
     def damaged(self) -> tuple[str, ...]:
@@ -92,7 +93,7 @@ class PostgresMaintenance:
                 _recount_vectors(transaction)
             words.merge_counts(transaction)
 
-        self._engine.write(repair)
+        self._engine.write(repair, long=True)
         self._vectors.wait_for_indexes()
         self._vectors.build_indexes()
         self._engine.vacuum(("records", "words", "terms", "vectors", "counts", "cache", "access_log", "accesses"))

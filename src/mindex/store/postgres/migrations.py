@@ -29,6 +29,8 @@ SELECT nspowner::regrole::text, pg_has_role(nspowner, 'SET'), nspowner = current
     has_schema_privilege(oid, 'CREATE')
 FROM pg_namespace WHERE nspname = %s
 """
+# The first version of the schema with marks of writes.
+_MARKED = 8
 _EXISTS = "SELECT to_regclass(quote_ident(%s) || '.meta') IS NOT NULL"
 
 
@@ -68,6 +70,10 @@ def _correct_tags(transaction: Transaction) -> None:
         transaction.execute("UPDATE meta SET value = '1' WHERE key = 'analyzer'")
 
 
+def _add_commit_marks(transaction: Transaction) -> None:
+    _run(transaction, "schema_8.sql")
+
+
 def _run(transaction: Transaction, script: str) -> None:
     from importlib import resources  # it brings in much, and a schema is made only once
 
@@ -83,6 +89,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_synced_changes,
     _add_program_numbers,
     _correct_tags,
+    _add_commit_marks,
 )
 
 
@@ -125,9 +132,10 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *,
             "have a login of its owner open it once on the primary server, with any command",
         )
     if extension is None or version < target:
-        extension = database.write(lambda transaction: _bring_up(database, transaction, migrations))
+        extension = database.write(lambda transaction: _bring_up(database, transaction, migrations), long=True)
     _require_vector(database, *extension)
     database.look_in([extension[1]])
+    database.marks.is_on = target >= _MARKED
     return target
 
 

@@ -6,6 +6,8 @@ ranked by the cosine of the stored 32-bit ones.
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from mindex.clock import now_ms
 from mindex.model import Filters, Model, VectorArray
 from mindex.store.postgres import spaces, words
@@ -15,6 +17,7 @@ from mindex.store.postgres.record_rows import vector_count
 from mindex.store.postgres.vectors import EXACT, GROUPS, as_text
 from mindex.store.results import NearestRecords, ScoredRecord
 from mindex.store.rules.kind_groups import kind_group
+from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
 from mindex.store.rules.spaces import query_vector, require_role
 
 _MOST_AT_ONCE = 1_000  # the largest ef_search
@@ -38,6 +41,16 @@ SELECT r.id, r.kind, CASE r.kind WHEN 'chunk' THEN 0 ELSE length(r.text) END, v.
 FROM records r JOIN vectors v ON v.owner = r.owner AND v.record = r.id AND v.piece = 0
 WHERE r.id = ANY(%s) AND v.space = %s
 """
+# All pieces in scope, in the order of the primary key.
+_PIECES = f"""
+SELECT v.owner, v.record, v.piece, vector_send(v.embedding) FROM vectors v {_SCOPED}
+WHERE v.space = {{space}} AND v.kind_group = {{group}} AND {{scope}} AND (v.owner, v.record, v.piece) > (%s, %s, %s)
+ORDER BY v.owner, v.record, v.piece LIMIT %s
+"""
+_PAGE = 2_000
+_ROWS_PER_HIT = 8  # a record may have several near pieces
+# To read so many pieces takes less time than a search for one vector.
+_READ_FOR_EACH = 100
 _SIZES = "SELECT collection, count(*) FROM documents WHERE collection = ANY(%s) GROUP BY collection"
 
 
@@ -82,6 +95,40 @@ def search(transaction: Transaction, model: Model, vector: VectorArray, filters:
             scores |= one.exact(limit) if pieces <= EXACT else one.indexed(limit)
             size += pieces
     return NearestRecords(_hits(transaction, space, scores), size)
+
+
+def neighbours(
+    transaction: Transaction, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+) -> tuple[dict[str, float], ...]:
+    """See `RetrievalStore.neighbours`. For many vectors, all pieces in scope are read once and compared here."""
+    require_role(spaces.read_roles(transaction), model)
+    space, (group,), now = spaces.key_of(transaction, model.fingerprint), _groups(filters), now_ms()
+    pieces = 0 if space is None else words.read_counts(transaction, [name := vector_count(space, group)])[name]
+    if len(vectors) < FEW or pieces > _READ_FOR_EACH * len(vectors):
+        return one_by_one(lambda vector: search(transaction, model, vector, filters, limit), vectors, least)
+    scope = condition(transaction, filters, now)
+    query = _PIECES.format(space=space, group=group, scope=scope.sql)
+    queries = _unit(np.stack([query_vector(model, one) for one in vectors]))
+    rows = NearestRows(queries, _ROWS_PER_HIT * limit, least)
+    records: list[str] = []
+    after: tuple[str, str, int] = ("", "", -1)
+    while page := transaction.rows(query, *scope.parameters, *after, _PAGE):
+        block = np.frombuffer(b"".join(sent[4:] for *_, sent in page), ">f4").reshape(len(page), -1)
+        rows.add(len(records), _unit(block.astype(np.float32)))
+        records += [record for _, record, _, _ in page]
+        after = page[-1][:3]
+    found = []
+    for numbers, cosines in rows.found():
+        best: dict[str, float] = {}
+        for number, cosine in zip(numbers.tolist(), cosines.tolist(), strict=True):
+            best.setdefault(records[number], cosine)
+        found.append(dict(sorted(best.items(), key=lambda one: (-one[1], one[0]))[:limit]))
+    return tuple(found)
+
+
+def _unit(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths == 0, 1, lengths), np.float32)
 
 
 def _groups(filters: Filters) -> list[int]:

@@ -6,7 +6,7 @@ from itertools import islice
 from mindex.clock import now_ms
 from mindex.model import Filters, Model, Record, VectorArray
 from mindex.store.postgres import keyword, record_rows, words
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.entries import LARGEST_OFFSET
 from mindex.store.postgres.filter_sql import Condition, condition, join
@@ -65,6 +65,7 @@ _PAGE = 500
 _BY_INDEX = "enable_seqscan TO off"
 
 
+@run_again
 class PostgresRetrieval:
     """Implements `mindex.store.base.RetrievalStore`."""
 
@@ -138,6 +139,14 @@ class PostgresRetrieval:
 
         with self._database.read(*nearest.settings(limit)) as transaction:
             return nearest.search(transaction, model, vector, filters, limit)
+
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        from mindex.store.postgres import nearest  # as above
+
+        with self._database.read(*nearest.settings(limit)) as transaction:
+            return nearest.neighbours(transaction, model, vectors, filters, limit, least)
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._database.read() as transaction:

@@ -117,6 +117,7 @@ RIGHTS: Mapping[str, Rights] = {
     ),
     "extractions": _rights(_with_record("extractions.record"), _with_record("extractions.record", writes=True)),
     "cache": _rights(_MINE, _MINE),
+    "commits": _rights(_MINE, _MINE),
     # All words of all records: a login counts those of the records that it sees (`visible_counts`).
     "counts": Rights("INSERT, UPDATE, DELETE", inserts="true"),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TypeVar
 from mindex.clock import now_ms
 from mindex.model import Change
 from mindex.nul import without_nul
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.postgres.entries import ENTRIES_LOCK, read_changes, to_change
 from mindex.store.postgres.entry_statements import PostgresEntryStatements
@@ -31,6 +31,7 @@ ON CONFLICT (stamp) DO UPDATE SET record = excluded.record, line = excluded.line
 _PURGED = "SELECT DISTINCT record FROM synced_changes WHERE line = '' ORDER BY record"
 
 
+@run_again
 class PostgresSync:
     """Implements `mindex.store.base.SyncStore`."""
 

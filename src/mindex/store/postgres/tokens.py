@@ -3,13 +3,14 @@
 from typing import Any
 
 from mindex.model.tokens import Token
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import PostgresEngine
 from mindex.store.rules.tokens import name_taken
 
 _COLUMNS = "name, hash, agent, rights, collections, created_at, expires_at"
 
 
+@run_again
 class PostgresTokens:
     """Implements `mindex.store.base.TokenStore`."""
 

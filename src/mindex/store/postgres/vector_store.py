@@ -12,7 +12,7 @@ from psycopg import sql
 from mindex.errors import MindexError, StoreError
 from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.postgres import record_rows, spaces, vectors, words
-from mindex.store.postgres.connection import Transaction
+from mindex.store.postgres.connection import Transaction, run_again
 from mindex.store.postgres.engine import IS_OWNER, PostgresEngine
 from mindex.store.postgres.row_security import writable_record
 from mindex.store.rules import spaces as rules
@@ -55,6 +55,7 @@ DELETE FROM vectors WHERE (owner, record, space, piece) IN (
 """
 
 
+@run_again
 class PostgresVectorStore:
     """Implements `mindex.store.base.VectorStore`."""
 

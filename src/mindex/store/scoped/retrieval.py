@@ -78,6 +78,11 @@ class ScopedRetrieval:
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._retrieval.nearest(model, vector, self._rules.filters(filters), limit)
 
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        return self._retrieval.neighbours(model, vectors, self._rules.filters(filters), limit, least)
+
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         return self._retrieval.ranking_signals(self._rules.visible(ids))
 

@@ -149,6 +149,11 @@ class SqliteRetrieval:
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._engine.vectors.nearest(model, vector, filters, limit)
 
+    def neighbours(
+        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        return self._engine.vectors.neighbours(model, vectors, filters, limit, least)
+
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._database.read() as connection:
             return _signals(connection, ids)

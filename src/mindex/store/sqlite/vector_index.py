@@ -10,6 +10,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from mindex.store.rules.neighbours import NearestRows
+
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
 Groups = NDArray[np.uint8]
@@ -19,6 +21,11 @@ EXHAUSTIVE = 4096
 _CHOSEN_BY_BITS = 1000
 # This many leading records are scored again with their stored float32 vectors; int8 is off by less than .01.
 _CONFIRMED = 64
+
+# An int8 code is off by less than this; many queries are compared with so many rows at once.
+_CODE_ERROR = 0.02
+_COMPARED = 4096
+_ROWS_PER_HIT = 8  # a record may have several near pieces
 
 Fetch = Callable[[Sequence[int]], dict[int, Floats]]
 
@@ -176,6 +183,30 @@ class VectorIndex:
         groups = np.zeros(len(self._keys), np.uint8) if groups is None else groups
         rows = self._choose(query, scope, size, limit, groups)
         return Ranked(self._rank(query, rows, limit, fetch, groups), size)
+
+    def neighbours(
+        self, queries: Floats, limit: int, least: float, fetch: Fetch, allowed: NDArray[np.bool_] | None = None
+    ) -> list[dict[int, float]]:
+        """The nearest records to each query among the rows allowed, with their cosines, from `least` on.
+
+        As `search` finds them, but all rows are compared: none is chosen by its sign bits.
+        """
+        assert self.coded
+        scope = np.flatnonzero(self._alive if allowed is None else self._alive & allowed)
+        nearest = NearestRows(queries, _ROWS_PER_HIT * limit, least - _CODE_ERROR)
+        for start in range(0, len(scope), _COMPARED):
+            rows = scope[start : start + _COMPARED]
+            decoded = self._codes[rows].astype(np.float32)
+            decoded *= self._scales[rows, None]
+            nearest.add(start, decoded)
+        candidates = [dict.fromkeys(self._keys[scope[found]].tolist()) for found, _ in nearest.found()]
+        exact = fetch(list({key for keys in candidates for key in keys}))
+        hits = []
+        for query, keys in zip(queries, candidates, strict=True):
+            cosines = [(float((exact[key] @ query).max()), key) for key in keys if key in exact]
+            best = sorted((one for one in cosines if one[0] >= least), key=lambda one: (-one[0], one[1]))
+            hits.append({key: cosine for cosine, key in best[:limit]})
+        return hits
 
     def _choose(
         self, query: Floats, scope: NDArray[np.bool_], size: int, limit: int, groups: Groups

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from mindex.clock import now_ms
 from mindex.errors import SpaceChangedError
 from mindex.ids import short_hash
-from mindex.model import Filters, Model, RecordVectors
+from mindex.model import Filters, Model, Record, RecordVectors
 from mindex.model.spaces import EmbedderSpec
 from mindex.store.base import NearestRecords
 from mindex.store.rules import spaces as rules
+from mindex.store.rules.neighbours import FEW, one_by_one
 from mindex.store.sqlite import spaces
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.postings import NEEDED_CHANGES
 from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
-from mindex.store.sqlite.record_rows import note_changes, read_record
+from mindex.store.sqlite.record_rows import note_changes, read_records
 from mindex.store.sqlite.row_checksums import CHECKED, note_damage, sound_rows
 from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
@@ -43,6 +44,9 @@ UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind < 'chunk'
 UNION ALL SELECT key, kind FROM records WHERE agent = '' AND kind > 'chunk'
 """
 _KINDS = "SELECT key, kind FROM records WHERE kind != 'chunk' AND key IN {marks}"
+# What is embedded of an entry; of a chunk it is more.
+_TEXTS = "SELECT id, kind, text, title FROM records WHERE retired_at IS NULL AND id IN {marks}"
+_IDS = "SELECT key, id FROM records WHERE key IN {marks}"
 _COLLECTION_SIZES = "SELECT collection, count(*) FROM documents GROUP BY collection"
 _SELECT = f"SELECT {', '.join(CHECKED['vectors'])}, checksum FROM vectors"
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
@@ -98,6 +102,26 @@ class SqliteVectors:
             loaded = self._loaded.get(model.fingerprint)
             hits = scored_records(connection, ranked.hits, loaded.collection_sizes if loaded else None)
         return NearestRecords(hits, ranked.size)
+
+    def neighbours(
+        self, model: Model, vectors: Floats, filters: Filters, limit: int, least: float
+    ) -> tuple[dict[str, float], ...]:
+        if len(vectors) < FEW:
+            return one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
+        queries = np.stack([rules.query_vector(model, vector) for vector in vectors])
+        generation = self._database.generation  # as above
+        with self._lock, self._database.read() as connection:
+            rules.require_role(spaces.read_roles(connection), model)
+            key = spaces.key_of(connection, model.fingerprint)
+            if key is None:
+                return ({},) * len(queries)
+            loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, generation, codes=True)
+            allowed = _allowed(connection, loaded, filters)
+            found = loaded.index.neighbours(
+                queries, limit, least, lambda keys: _fetch(connection, key, keys, model.dimensions), allowed
+            )
+            ids = dict(read_among(connection, _IDS, sorted({one for keys in found for one in keys})))
+        return tuple({ids[one]: cosine for one, cosine in keys.items() if one in ids} for keys in found)
 
     def _ranked(
         self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int, generation: int
@@ -170,9 +194,10 @@ class SqliteVectors:
             key = spaces.key_of(connection, model.fingerprint)
             assert key is not None
             stored: list[int] = []
-            for record, fluency, data, of in rows:
-                if of and not _is_unchanged(connection, record, of):
-                    continue  # changed while it was being embedded: it stays pending
+            changed = _changed(connection, {record: of for record, _, _, of in rows if of})
+            for record, fluency, data, _ in rows:
+                if record in changed:
+                    continue  # while it was being embedded: it stays pending
                 stored += read_column(connection, _PUT, key, fluency, data, record)
             note_changes(connection, stored, key)
         return len(stored)
@@ -276,12 +301,16 @@ def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
     return bool(changed > _BLOCK and changed > _PACK_SHARE * held)
 
 
-def _is_unchanged(connection: sqlite3.Connection, record: str, of: str) -> bool:
-    """Whether the text of a record is still the one that was embedded, whose hash is `of`."""
+def _changed(connection: sqlite3.Connection, embedded: Mapping[str, str]) -> frozenset[str]:
+    """The records whose text is not the one that was embedded, whose hash is given, or that are not live any more."""
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 
-    stored = read_record(connection, record)
-    return stored is not None and short_hash(embedded_text(stored)) == of
+    texts = read_among(connection, _TEXTS, list(embedded))
+    stored = {id_: Record(id_, kind, text, title=title) for id_, kind, text, title in texts}
+    chunks = [id_ for id_, record in stored.items() if record.kind == "chunk"]
+    stored |= {record.id: record for record in read_records(connection, chunks)}
+    hashes = {id_: short_hash(embedded_text(record)) for id_, record in stored.items()}
+    return frozenset(id_ for id_, of in embedded.items() if hashes.get(id_) != of)
 
 
 def _load(connection: sqlite3.Connection, model: int, dimensions: int, file: tuple[str | None, int]) -> _Loaded:
