@@ -24,6 +24,9 @@ from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.store.base import Access, KeywordQuery
 from mindex.store.open import open_store
 from mindex.store.postgres import keyword, migrations, server_pool, vectors
+from mindex.store.postgres.address import parse_address
+from mindex.store.postgres.administration import Administration
+from mindex.store.postgres.connection import Database
 from mindex.store.postgres.store import PostgresStore
 from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, found, memory_of, update
 from tests.postgres_server import PostgresServer
@@ -731,3 +734,20 @@ def test_a_deep_check_finds_an_entry_that_differs_from_its_history_and_a_change_
         "references": "lead nowhere: 1 of history.record",
         "words of all records": "2 analysed again, 1 differ",
     }
+
+
+def test_a_schema_without_marks_of_writes_gets_them(postgres_server: PostgresServer, postgres_database: str) -> None:
+    """As 0.1.0 made it, with roles: a login that only writes leaves marks, too, and takes back its own."""
+    database = Database(parse_address(postgres_database), wait=5)
+    assert migrations.migrate(database, migrations.MIGRATIONS[:5]) == 5  # what 0.1.0 had
+    database.close()
+    administration = Administration(parse_address(postgres_database))
+    administration.init((), run=True)
+    with role_of(postgres_server, "marker"):
+        administration.grant("marker", [("agent", "a")], read_only=False)
+        url = postgres_database.replace("postgresql://postgres@", "postgresql://marker@")
+        with closing(PostgresStore(url, cache_rows=0)) as store:
+            for id_ in ("one", "two"):
+                store.entries.add([memory_of(id_)], by="me")
+            with store._engine.database.read() as transaction:
+                assert transaction.rows("SELECT login FROM commits") == [("marker",)]  # that of the last write
