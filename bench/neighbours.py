@@ -50,7 +50,7 @@ class Finished:
         return self._rows[self._next - len(texts) : self._next]
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        return self.embed([text])[0]
+        return self.embed([text]).reshape(-1)
 
     def fluency(self, texts: Sequence[str]) -> list[float]:
         return [1.0] * len(texts)

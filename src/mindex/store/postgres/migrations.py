@@ -29,8 +29,6 @@ SELECT nspowner::regrole::text, pg_has_role(nspowner, 'SET'), nspowner = current
     has_schema_privilege(oid, 'CREATE')
 FROM pg_namespace WHERE nspname = %s
 """
-# The first version of the schema with marks of writes.
-_MARKED = 8
 _EXISTS = "SELECT to_regclass(quote_ident(%s) || '.meta') IS NOT NULL"
 
 
@@ -135,7 +133,7 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *,
         extension = database.write(lambda transaction: _bring_up(database, transaction, migrations), long=True)
     _require_vector(database, *extension)
     database.look_in([extension[1]])
-    database.marks.is_on = target >= _MARKED
+    database.marks.is_on = _add_commit_marks in migrations
     return target
 
 
