@@ -28,26 +28,33 @@ def login_pairs(match: re.Match[str]) -> Iterator[Span]:
         return
     line_end = text.find("\n", end, end + _REACH)
     stop = line_end if line_end >= 0 else end + _REACH
-    for pair in _PAIR.finditer(text, end, stop + MAX_LENGTH):
-        if MARKER in pair[0] or pair.start("v") >= stop or pair.end() == stop + MAX_LENGTH:
-            return
-        value, sign = pair["v"].rstrip(_CLOSING), pair["sign"].strip()
-        kind = value_class(value) if len(value) >= MIN_LENGTH_MIXED else Value.OTHER
-        if not sign and pair["user"].lower() in _NOT_USERS:
-            continue
-        is_first = not text[end : pair.start()].strip(" :=\"'`")
-        spaced = " " in pair["sign"] or sign != "/"
-        accepted = ACCEPTED[Link.PAIRED if sign else Link.NEXT] if spaced else ACCEPTED[Link.LOOSE]
-        if kind in accepted and (sign or is_first):
+    limit = stop + MAX_LENGTH
+    pair = _PAIR.search(text, end, limit)
+    while pair and pair.start("v") < stop and (pair.end() < limit or pair.end() == len(text)) and MARKER not in pair[0]:
+        value = pair["v"].rstrip(_CLOSING)
+        if len(value) >= MIN_LENGTH_MIXED and value_class(value) in _accepted(text, end, pair):
             yield pair.start("v"), pair.start("v") + len(value)
             return
+        pair = _PAIR.search(text, pair.end("user"), limit)
+
+
+def _accepted(text: str, end: int, pair: re.Match[str]) -> frozenset[Value]:
+    """What the password may be: after a blank only behind a name that is given as one."""
+    sign, user = pair["sign"], pair["user"]
+    if sign == "/":  # a path
+        return ACCEPTED[Link.LOOSE]
+    if sign.strip() in ("/", "|") or sign == ":":
+        return ACCEPTED[Link.PAIRED]
+    before = text[end : pair.start()].rstrip(" \"'`=")
+    is_named = not before.strip(":") or before.endswith(":") or "@" in user or sign.strip().isalpha()
+    return ACCEPTED[Link.NEXT] if is_named and user.lower() not in _NOT_USERS else frozenset()
 
 
 def account_pairs(match: re.Match[str]) -> Iterator[Span]:
     """Yield the password of `admin / hunter22`."""
     text, start, end = match.string, match.start(), match.end()
     found = _ACCOUNT_PAIR.match(text, end)
-    if found and _ACCOUNT_WORD.fullmatch(match[0]) and not is_in_a_name(text, start, end):
+    if found and ":" not in found["v"] and _ACCOUNT_WORD.fullmatch(match[0]) and not is_in_a_name(text, start, end):
         value = found["v"].rstrip(_CLOSING)
         if (
             len(value) >= MIN_LENGTH_MIXED

@@ -36,6 +36,7 @@ ACCEPTED: dict[Link, frozenset[Value]] = {
     Link.PHRASE: frozenset({Value.STRONG, Value.MIXED}),
     Link.LOOSE: frozenset({Value.STRONG}),
 }
+_AT_CLAUSE_END = frozenset({Link.NEXT, Link.SET, Link.PHRASE})  # where a word with one digit is one
 _BEFORE = frozenset({Value.STRONG})
 _BEFORE_IS = frozenset({Value.STRONG, Value.MIXED})
 _BEFORE_AS = frozenset({Value.STRONG, Value.MIXED, Value.ENDING})
@@ -47,9 +48,11 @@ _TOKEN = re.compile(
     rf"[{_CJK}]+|[\u3001-\u301f\uff01-\uff0f\uff1a-\uff20]|[^\s{_CJK}\u3001-\u301f\uff01-\uff0f\uff1a-\uff20]+"
 )
 _OPENING, _CLOSING = "\"'`“”„«‹「『(*_~‘’»:=", "\"'`“”«»‹›」』)*_~‘’.,;:"
-_SENTENCE_END = re.compile(r"[.!?。！？;；]$")
+_CLOSING_PLAIN = _CLOSING.replace("*", "").replace("_", "").replace("~", "")
+_SENTENCE_ENDS = tuple(".!?。！？;；")
 _REDACTED: Span = (-1, -1)  # the value was found by another rule
-_NAME_AND_NUMBER = re.compile(r"[A-Z][a-z]+-\d\d+")
+# `policy2025`, `step-12`: as often the name of something else.
+_OTHER_ENDING = re.compile(r"[^\W\d_]+(?:19|20)\d\d|[^\W\d_]*[a-z][_-]\d")
 _CJK_RUN = re.compile(rf"[{_CJK}]+")
 _CLAUSE_END = re.compile(
     rf"[\"'`)*]{{0,2}}(?:[.,;!?)]|\s*$|\s*\n|[ ]-|[ ][–—(]|[ ](?:{words.PARTICLES})(?![^\W\d_]))", re.IGNORECASE
@@ -68,6 +71,7 @@ _USER_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD_WORD = re.compile(words.words_pattern(words.PASSWORDS, words.COLLOQUIAL), re.IGNORECASE)
+_PASSWORD_WORDS = frozenset(words.first_words(words.PASSWORDS)) | {"password", "passwort", "passphrase"}
 _ANSWER = re.compile(
     r"[ \t]*\n?(?:[\w .-]{1,20}:[ ])?[ \t>]*(?:it'?s[ ]|its[ ])?[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?<![.,])[\"'`.]?[ \t]*"
     r"(?=\n|\Z)"
@@ -109,6 +113,8 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
         begin, finish = _trimmed(token)
         value = text[begin:finish]
         word = value.lower() or raw
+        if word in _PASSWORD_WORDS:  # what follows is said of that word
+            return None
         if raw in words.COPULAS or word in words.COPULAS or raw.endswith(words.COPULAS_AT_END):
             # A sign after a comma belongs to another key: `'password' => '', 'host' => …`.
             link = Link.LOOSE if after_comma and not raw[-1].isalpha() else Link.STATED
@@ -117,7 +123,7 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
             return begin, finish
         if not count and not raw.strip("!"):  # `new wifi pw!! X`
             continue
-        if _SENTENCE_END.search(raw):
+        if raw.endswith(_SENTENCE_ENDS):
             return _answer(text, token.end()) if raw.endswith(("?", "？")) else None
         after_comma = after_comma or raw.endswith((",", ";"))
         link = _next_link(link, raw, word)
@@ -146,13 +152,15 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
     kind = value_class(value)
     if kind is Value.DIGITS:
         return len(value) >= _MIN_DIGITS[link]
-    if kind is Value.ENDING and link is Link.NEXT:  # `new pass Qwoken-38`, and nothing behind it
-        return bool(_NAME_AND_NUMBER.fullmatch(value) and _CLAUSE_END.match(text, finish))
+    if kind is Value.ENDING and link in _AT_CLAUSE_END:  # `new pass Qwoken-38`, and nothing behind it
+        return len(value) >= MIN_LENGTH_MIXED and not _OTHER_ENDING.fullmatch(value) and _ends_clause(text, finish)
     if kind not in ACCEPTED[link] or (kind is not Value.STRONG and len(value) < MIN_LENGTH_MIXED):
         return False
-    return (
-        link is not Link.PHRASE or kind is Value.STRONG or (value.isalnum() and bool(_CLAUSE_END.match(text, finish)))
-    )
+    return link is not Link.PHRASE or kind is Value.STRONG or (value.isalnum() and _ends_clause(text, finish))
+
+
+def _ends_clause(text: str, finish: int) -> bool:
+    return bool(_CLAUSE_END.match(text, finish))
 
 
 def _value_before(text: str, start: int) -> Span | None:
@@ -170,7 +178,7 @@ def _value_before(text: str, start: int) -> Span | None:
         whole = begin == 0 or not text[begin - 1].isalnum()
         if whole and kind in accepted and (kind is Value.STRONG or len(value) >= MIN_LENGTH_MIXED):
             return begin, finish
-        if _SENTENCE_END.search(raw) or (count > 8 and not linked):
+        if raw.endswith(_SENTENCE_ENDS) or value.lower() in _PASSWORD_WORDS or (count > 8 and not linked):
             return None
         near = count < 3 and value.lower() in words.AS
         linked = (
@@ -190,7 +198,7 @@ def _answer(text: str, end: int) -> Span | None:
 def _trimmed(token: re.Match[str]) -> Span:
     """The token without the punctuation, quotes and bold marks around it."""
     raw = token[0]
-    closing = _CLOSING if raw[0] in "*_~" else _CLOSING.replace("*", "").replace("_", "").replace("~", "")
+    closing = _CLOSING if raw[0] in "*_~" else _CLOSING_PLAIN
     value = raw.lstrip(_OPENING)
     begin = token.end() - len(value)
     return begin, begin + len(value.rstrip(closing))

@@ -11,7 +11,7 @@ from mindex.redaction.password_values import Value, value_class
 from mindex.redaction.word_place import Span, is_in_a_name
 
 _NEAR = 60
-_DIGITS = re.compile(r"\d[\w -]{0,8}\d")
+_DIGITS = re.compile(r"\d{4}|\d{2,3}[ -]\d|\d[A-Za-z]{1,7}-?[A-Za-z]{0,7}\d")
 _DIGIT = re.compile(r"\d")
 _ONE_TIME, _PIN = re.compile(words.ONE_TIME, re.IGNORECASE), re.compile(words.PIN, re.IGNORECASE)
 _ONE_TIME_WORD = re.compile(words.words_pattern(words.ONE_TIME_CODES), re.IGNORECASE)

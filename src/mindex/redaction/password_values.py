@@ -4,6 +4,7 @@ import re
 from enum import Enum, auto
 
 from mindex.redaction.secret_checks import is_expression, is_placeholder, is_technical
+from mindex.word_cache import WordCache
 
 
 class Value(Enum):
@@ -48,12 +49,13 @@ _TECHNICAL = re.compile(
 )
 _NOT_ALONE = re.compile(
     r"[(){}\[\]<>|\\`\"=;,]|://|::|[^\W\d_]\.[^\W\d_]|\d\.\d|^[./~@:+-]|^\d+[.:/-]|/|\.\.|^#|^%|^&|^\$[A-Za-z]|'"
-    r"|&#?\w+$|^\d+[*^]\w+$|^[Uu]\+[0-9A-Fa-f]+$"
+    r"|&#?\w+$|^\w+#\d{4,}$|^\d+[*^]\w+$|^[Uu]\+[0-9A-Fa-f]+$"
 )
 
 
-def value_class(value: str) -> Value:
+def _find_value_class(value: str) -> Value:
     """The class of `value`, a run without blanks and without the punctuation around it."""
+    value = value.replace("\u2011", "-")
     if value.isdigit():
         return Value.DIGITS
     if is_placeholder(value) or is_technical(value) or _NOT_ALONE.search(value) or not _LETTER.search(value):
@@ -71,6 +73,10 @@ def value_class(value: str) -> Value:
     if _ENDING.fullmatch(value):
         return Value.ENDING
     return Value.MIXED if _DIGIT_BEFORE_LETTER.search(value) or digits > 1 else Value.ENDING
+
+
+# Each of ten words around every `password` is asked for.
+value_class = WordCache(_find_value_class, 8192).__getitem__
 
 
 def _class_without_digits(value: str) -> Value:

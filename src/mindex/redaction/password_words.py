@@ -85,7 +85,7 @@ def run_words(*tables: Words) -> tuple[frozenset[str], frozenset[str]]:
     alone, parts = set(), set()
     for word in _words(tables):
         longest = max(_plain(word).split(), key=len)
-        if word.startswith("=") and longest.isalpha():
+        if word.startswith("=") and longest.isalpha() and not word.endswith("~"):
             alone.add(longest)
         else:
             parts.add(next(filter(longest.startswith, first_words(PASSWORDS)), longest))
