@@ -35,7 +35,7 @@ def test_what_a_rule_matches_begins_with_its_head(rule: Rule) -> None:
 
 
 def test_most_rules_are_unbroken_so_that_prose_is_passed_over_quickly() -> None:
-    assert sum(rule.unbroken >= UNBROKEN for rule in RULES) > 0.75 * len(RULES)
+    assert sum(rule.unbroken >= UNBROKEN for rule in RULES) > 0.7 * len(RULES)
 
 
 def _may_match_blank(tree: Any) -> bool:

@@ -54,6 +54,8 @@ def _met_kinds() -> set[str]:
 _HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _MIXED = "Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7Io4Tq9Bn1Xs6Mv3Lz8Pw5Rk0Jd"
 OTHER_EXAMPLES = (
+    "Your one-time code is 482913.",
+    "the PIN is 4711",
     "mysql -u root -phunter22 shop",
     "Cookie: sid=8f3kd92kd0s; theme=dark",
     '{"auth": "Ym9iOmh1bnRlcjIyYWI="}',

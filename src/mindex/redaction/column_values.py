@@ -10,6 +10,7 @@ _BEFORE = r"(?:[\w. -]{0,30}[ _-])?"
 _PASSWORD_COLUMN = re.compile(rf"{_BEFORE}{PASSWORD}s?", re.IGNORECASE)
 _TOKEN_COLUMN = re.compile(rf"{_BEFORE}(?:secret|token|api[ _-]?key|access[ _-]?key)s?", re.IGNORECASE)
 _HINTS = (*PASSWORD_WORDS, "secret", "token", "key")
+_ASCII_HINTS = tuple(filter(str.isascii, _HINTS))
 _LINE = re.compile(r"[^\n]++")
 # The cells of a row by its separator: an empty one counts, and in quotes a separator is none.
 _CELLS = {sign: re.compile(rf'("(?:[^"\n]|"")*+"|[^{sign}\n]*+)(?:{sign}|$)') for sign in "\t;,"}
@@ -22,7 +23,8 @@ Span = tuple[int, int, str]
 
 def find_column_values(text: str, lowered: str) -> Iterator[Span]:
     """Yield start, end and kind of each. A block of rows is read once: it ends where another begins."""
-    if not any(sign in text for sign in _CELLS) or not any(hint in lowered for hint in _HINTS):
+    hints = _ASCII_HINTS if lowered.isascii() else _HINTS
+    if not any(sign in text for sign in _CELLS) or not any(map(lowered.__contains__, hints)):
         return
     columns: dict[int, str] = {}
     separator = ""

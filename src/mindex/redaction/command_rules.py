@@ -14,6 +14,7 @@ def _command(names: tuple[str, ...], options: str) -> Rule:
     return any_case("command-password", source, names, checks.is_command_password)
 
 
+_PG_PORTS = ("5432", "5433", "6432")
 _USER = r"(?P<user>[^\s:\"'$<>{}]{1,64}):"
 COMMAND_RULES: tuple[Rule, ...] = (
     _command(_DATABASE, r"(?-i:-p)"),
@@ -62,19 +63,41 @@ COMMAND_RULES: tuple[Rule, ...] = (
     # The second of two arguments that are a login.
     any_case(
         "password",
-        r"(?:networkcredential|getconnection|mysqli|auth[ ]?=[ ]?)\([^()\n]{0,160}?,[ ]?[\"']"
+        r"(?:networkcredential|getconnection|mysqli|(?<![a-z])login|auth[ ]?=[ ]?)\([^()\n]{0,160}?,[ ]?[\"']"
         rf"(?P<v>[^\"'\n]{{6,{LIMIT}}}+)[\"']",
-        ("networkcredential(", "getconnection(", "mysqli(", "auth"),
+        ("networkcredential(", "getconnection(", "mysqli(", "login(", "auth"),
         checks.is_generated,
     ),
     any_case("authorization", r"(?<![\w.-])basic[ ](?P<v>[a-z0-9+/]{12,}+={0,2})", ("basic ",), checks.is_basic_login),
-    # The lines of .pgpass.
+    # The lines of .pgpass, with the usual ports of PostgreSQL, its poolers and relatives.
     any_case(
         "password",
-        rf"(?<![\w.:-])[\w.*-]{{1,99}}:5432:[\w*-]{{1,64}}:[\w*-]{{1,64}}:(?P<v>[^\s:]{{6,{LIMIT}}}+)",
+        rf"(?<![\w.:-])[\w.*-]{{1,99}}:(?:{'|'.join(_PG_PORTS)}|\*):(?!-?\d)[\w*-]{{1,64}}:[\w*-]{{1,64}}:(?P<v>[^\s:]{{6,{LIMIT}}}+)",
         (),
         checks.is_in_link,
-        hints=(":5432:",),
+        hints=(":*:", *(f":{port}:" for port in _PG_PORTS)),
+    ),
+    # OpenVPN's blocks: the user's line, then that of the password.
+    any_case(
+        "password",
+        rf"<(?:auth-user-pass|http-proxy-user-pass)>[ \t]*+\r?\n[^\n]{{1,128}}\r?\n[ \t]*+(?P<v>[^\s<]{{3,{LIMIT}}}+)",
+        ("<auth-user-pass>", "<http-proxy-user-pass>"),
+        checks.is_in_link,
+    ),
+    # The options of a mount: `username=bob,pass=X,vers=3.0`.
+    any_case(
+        "password",
+        rf"(?<![\w-])(?:pass(?:word|wd)?|passphrase|secret)=(?P<v>[^\s,\"']{{3,{LIMIT}}}+)"
+        r"(?=,[a-z_]{1,30}(?:=|,|[ ]|$))",
+        ("pass", "secret="),
+        checks.is_mount_password,
+    ),
+    any_case(
+        "password",
+        rf"(?:username|user|uid|credentials)=[^\s,]{{1,64}},(?:[a-z_]{{1,30}}(?:=[^\s,]{{0,64}})?,){{0,6}}"
+        rf"pass(?:word|wd)?=(?P<v>[^\s,\"']{{3,{LIMIT}}}+)",
+        ("username=", "user=", "uid="),
+        checks.is_mount_password,
     ),
     _command(("ldapsearch", "ldapmodify", "ldapadd"), r"-w[ ]?"),
     _command(("smbclient", "rpcclient"), r"(?-i:-U)[ ]?[\"']?[^\s%\"']{1,64}%"),
@@ -89,9 +112,15 @@ COMMAND_RULES: tuple[Rule, ...] = (
     # Oracle's `user/password@host`; `actions/checkout@v4` and `docs/a@b` are none.
     any_case(
         "command-password",
-        r"(?<![\w./:@-])(?:sqlplus|sqlldr|expdp|impdp|rman|conn|connect|exp|imp|thin:)[ ]*+(?:-\w{1,20}[ ]{1,4}){0,3}"
+        r"(?<![\w./:@-])(?:sqlplus|sqlldr|expdp|impdp|rman|conn|connect|exp|imp)[ ]*+(?:-\w{1,20}[ ]{1,4}){0,3}"
         rf"(?:target[ ])?[\"']?[\w$#]{{1,30}}/(?P<v>[^\s/@\"']{{3,{LIMIT}}}+)@(?=[\w/(])",
-        ("sqlplus", "sqlldr", "expdp", "impdp", "rman", "conn", "exp", "imp", "thin:"),
+        ("sqlplus", "sqlldr", "expdp", "impdp", "rman", "conn", "exp", "imp"),
+        checks.is_in_link,
+    ),
+    any_case(
+        "command-password",
+        rf"(?:oracle:)?(?:thin|oci8?|kprb):[\w$#]{{1,30}}/(?P<v>[^\s/@\"']{{3,{LIMIT}}}+)@(?=[\w/(])",
+        ("oracle:thin:", "oracle:oci", "thin:"),
         checks.is_in_link,
     ),
     Rule(

@@ -7,6 +7,8 @@ secret does not uncover another.
 
 from mindex.redaction import secret_checks as checks
 from mindex.redaction.command_rules import COMMAND_RULES
+from mindex.redaction.everyday_rules import EVERYDAY_RULES
+from mindex.redaction.password_words import PASSWORDS, first_words, words_pattern
 from mindex.redaction.private_keys import PRIVATE_KEY_RULES
 from mindex.redaction.rule import LIMIT, Rule, any_case
 from mindex.redaction.token_rules import TOKEN_RULES
@@ -16,22 +18,13 @@ from mindex.redaction.token_rules import TOKEN_RULES
 # -- secrets after a word that names them -----------------------------------------------------------------------
 
 _STAGE = r"(?>(?:[_-]?(?:prod|production|staging|live|dev|new|old|\d{1,2}))?)"
-PASSWORD = (
-    r"(?:pass(?:word|wd|wort|phrase|code|ord)|kennwort|contrase[ñn]a|mot[ _-]de[ _-]passe|palavra-passe|senha"
-    r"|parol[aăà]|wachtwoord|lösenord|adgangskode|salasana|heslo|lozinka|jelszó|hasło|şifre|mật[ ]khẩu"
-    r"|kata[ ]sandi|пароль|парола|κωδικός|סיסמה|كلمة[ ](?:المرور|السر)|पासवर्ड|รหัสผ่าน|密码|密碼|口令|パスワード|비밀번호"
-    r"|(?<![a-z])(?:pwd|pass|psk|pw)|(?-i:(?<=[a-z])P(?:ass|wd)))" + _STAGE
-)
+PASSWORD = rf"(?:{words_pattern(PASSWORDS)}|(?-i:(?<=[a-z])P(?:ass|wd)))" + _STAGE
 _SECRET = (
     r"(?:secret|token|(?:api|secret|access|private|auth|signing|encryption|master|account|client|license)[ _-]?key)"
     + _STAGE
 )
 _CJK_WORDS = ("密码", "密碼", "口令", "パスワード", "비밀번호")
-PASSWORD_WORDS = (
-    *"pass pwd psk pw kennwort contrase mot palavra senha parol wachtwoord lösenord adgangskode salasana heslo".split(),
-    *"lozinka jelszó hasło şifre mật kata пароль парола κωδικός סיסמה كلمة पासवर्ड รหัสผ่าน".split(),
-    *_CJK_WORDS,
-)
+PASSWORD_WORDS = first_words(PASSWORDS)
 _SECRET_WORDS = tuple("secret token api access private auth signing encryption master account client license".split())
 
 # A value without quotes: `&`, `,` and `;` end it only before another field, a space or the line's end.
@@ -51,6 +44,10 @@ _STATED = (
     r"(?:[ ][^\n.:;!?=\"]{1,60}?)?[ ](?:is|was|are|use|ist|war|lautet|es|era|est|était|é|è|jest|это)"
     r"(?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?(?:[ ](?:changed|set|reset|rotated)[ ]to)?:?[ ]++"
     rf"(?>(?P<q>[\"'`“„«])?)(?P<v>(?(q)[^\"'`”“»\n]{{6,{LIMIT}}}+|{_BARE}{{6,{LIMIT}}}{_END}))"
+)
+_PASSPHRASE = (
+    r"(?:[ ][^\n.:;!?=\"]{1,40}?)?(?::|[ ](?:is|was|=|->|→|ist|lautet|est|es))[ ]"
+    r"(?-i:(?P<v>[a-z]{3,12}(?:[ ][a-z]{3,12}){3,7}+))(?=[.!,;)]?(?:[ ]*+(?:\n|\Z)|[.!)][ ]))"
 )
 _STATED_CJK = rf"[ ]*+(?:是|为|為|は|는|은)[ ]*+(?>(?P<q>[\"'`“「『])?)(?P<v>[!-~]{{6,{LIMIT}}}+)"
 _VALUE_FIRST = r"(?<!\S)(?P<v>\S{6,64}+)[ ](?:is|as)[ ](?:my|our|the|his|her|a)[ ](?:[\w-]{1,20}[ ]){0,2}" + PASSWORD
@@ -107,6 +104,7 @@ RULES: tuple[Rule, ...] = (
     any_case("secret", _BLOCK, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),
     any_case("password", _ASSIGNED, PASSWORD_WORDS, checks.is_assigned_password, head=PASSWORD),
     any_case("password", _STATED, PASSWORD_WORDS, checks.is_stated_password, head=PASSWORD),
+    any_case("password", _PASSPHRASE, PASSWORD_WORDS, checks.is_passphrase, head=PASSWORD),
     any_case("password", _STATED_CJK, _CJK_WORDS, checks.is_stated_password, head=PASSWORD),
     any_case("password", _NEXT_LINE, PASSWORD_WORDS, checks.is_generated, head=PASSWORD),
     any_case("password", _CHANGED_TO, PASSWORD_WORDS, checks.is_generated, head=PASSWORD),
@@ -117,4 +115,5 @@ RULES: tuple[Rule, ...] = (
     any_case("secret", _TAGGED, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),
     any_case("secret", _ASSIGNED, _SECRET_WORDS, checks.is_assigned_secret, head=_SECRET),
     any_case("secret", _STATED, _SECRET_WORDS, checks.is_stated_secret, head=_SECRET),
+    *EVERYDAY_RULES,
 )

@@ -9,7 +9,7 @@ from mindex.errors import SecretError
 from mindex.values import dataclass
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
-REDACTION_VERSION = 4
+REDACTION_VERSION = 5
 
 _MOST_PASSES = 8
 

@@ -1,12 +1,13 @@
 """The rule of one kind of secret: where it may start, its pattern, and the check that decides."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from mindex.values import dataclass
 
 Check = Callable[[re.Match[str]], bool]
+Find = Callable[[re.Match[str]], Iterable[tuple[int, int]]]
 
 # A pattern with a check matches so many characters of a value; the rest of a secret is found when it is confirmed.
 LIMIT = 128
@@ -25,7 +26,9 @@ class Rule:
 
     `source` follows `head`, which is asked first and once for all rules that have it: most words that begin like
     `access` go on otherwise than `access key`. The group `v` is the secret, or the whole match where there is no such
-    group; `check` decides in the end.
+    group; `check` decides in the end. With `find`, the secrets are those that it yields: they are near the match;
+    `in_run` are words and parts of
+    words of which a run without blanks has to have one.
     Rules in `any_case` have their `starts` in lower case. `wraps`: the secret may go on in the next line. `unbroken`,
     unless it is 0: what the pattern matches has no blank, and at least so many characters.
     """
@@ -39,6 +42,8 @@ class Rule:
     wraps: bool = False
     unbroken: int = 0
     head: str = ""
+    find: Find | None = None
+    in_run: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
     @property
     def pattern(self) -> re.Pattern[str]:

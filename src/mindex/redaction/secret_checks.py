@@ -5,6 +5,8 @@ import binascii
 import hashlib
 import re
 
+from mindex.redaction.password_words import GRAMMAR
+
 # In the place of a secret: placeholders, references, paths, and words that describe a password.
 _PLACEHOLDER = re.compile(
     r"\[redacted:|[<{]|&(?:lt|#)|%[(]|%\w+%$|\$[({]|(?-i:\$[A-Z_][A-Z0-9_]*$|\$[a-z_]+\d?$)|\.{3}|…|//|\w+://|arn:"
@@ -18,7 +20,7 @@ _PLACEHOLDER = re.compile(
     r"|[\w.]*(?:private|public)_?key|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
     re.IGNORECASE,
 )
-_EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*][A-Za-z_.]+$|\W*$")
+_EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*!][A-Za-z_.:]+$|\W*$")
 _TECHNICAL = re.compile(
     r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|iso|rfc|win)[-_]?\d[\d.]*(?:id)?"
     r"(?![0-9a-z])|[vx][-_]?\d[\d.]*(?:[-_.]\w{1,12})?$|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
@@ -30,6 +32,7 @@ _PREDICATE = re.compile(r".*(?:ed|ing|ly|able|ible|ous|ful|less|er|en)$")
 _LABEL = re.compile(
     r"\b(?:enter|your|please|must|invalid|forgot|confirm|the|for|and|or|not|is|of|to|in|with)\b| \w*(?:ed|s)$"
 )
+_SAID_OF_IT = re.compile(r"\w*(?:ed|ing|ly|able|ible|ful|less)")
 _OWNER = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
 _BRACKET_OR_SPACE = re.compile(r"[\s\[\](){}]")
 _DIGIT = re.compile(r"[0-9]")
@@ -47,6 +50,7 @@ _OTHER_KEY = re.compile(
 _YEAR_AT_END = re.compile(r"[A-Za-z]+(?:19|20)\d\d")
 _WITH = re.compile(r"\b(?:with|using|use|mit|con|avec|user \S{1,40}|,)[ ](?:the )?$", re.IGNORECASE)
 # `pass` is a verb and `pwd` a command: they name a password only before `=` or `:`.
+_VERB = re.compile(r"pass\b|pwd", re.IGNORECASE)
 _SHORT = re.compile(r"pass\b|pwd|psk|pw", re.IGNORECASE)
 _SIGN = re.compile(r"[!#$%^&*?+=~@]")
 _DASH = re.compile(r"[ ][-–—][ ]")
@@ -68,7 +72,7 @@ def is_assigned_password(match: re.Match[str]) -> bool:
     if not value.isalpha() or match.string[match.end() : match.end() + 1] not in ("", "\n"):
         return False
     if "=" not in sep:
-        return value.islower() and not _PREDICATE.match(value)
+        return value.islower() and not is_predicate(value)
     # A plain word is a setting of a shell or an INI file, unless the line reads like code.
     key = match[0].partition("=")[0].rstrip()
     return key.isupper() or (value.islower() and not _CODE.search(_before(match).rpartition("\n")[2]))
@@ -86,34 +90,40 @@ def is_assigned_secret(match: re.Match[str]) -> bool:
 def is_stated_password(match: re.Match[str]) -> bool:
     """`my password is hunter22`, not `the password is case-sensitive`."""
     value = match["v"].strip("*_~")
-    if _is_placeholder(value) or _SHORT.match(match[0]):
+    if is_placeholder(value) or _VERB.match(match[0]):
         return False
     if match["q"]:
         return not _is_label(value)
-    if _EXPRESSION.match(value):
+    if is_expression(value):
         return False
     if value.isalpha():  # a plain word is a password only after `my`, `our`, `her` …
-        return bool(_OWNER.search(_before(match))) and not _PREDICATE.match(value)
+        return (bool(_OWNER.search(_before(match))) and not is_predicate(value)) or _has_odd_case(value)
     return _is_strong(value) or value.isdigit()
+
+
+def is_passphrase(match: re.Match[str]) -> bool:
+    """`the password is correct horse battery staple`: four words or more, none of them of grammar."""
+    parts = match["v"].split()
+    return not GRAMMAR.intersection(parts) and not _SAID_OF_IT.fullmatch(parts[0])
 
 
 def is_stated_secret(match: re.Match[str]) -> bool:
     """`the token is 8f3k…`, not `the token is invalid`."""
     value = match["v"]
-    return not _is_placeholder(value) and not _EXPRESSION.match(value) and _is_random(value)
+    return not is_placeholder(value) and not is_expression(value) and _is_random(value)
 
 
 def is_block_password(match: re.Match[str]) -> bool:
     """The line below `password: |`: one word, and no plain one."""
     value = match["v"].strip("\"'")
-    return " " not in value and not _is_placeholder(value) and (_is_strong(value) or value.isdigit())
+    return " " not in value and not is_placeholder(value) and (_is_strong(value) or value.isdigit())
 
 
 def is_password_in_brackets(match: re.Match[str]) -> bool:
     """`the password (tR7!kd9q)`, not `the password (sha256)`."""
     value = match["v"]
     mixed = not value.islower() and not value.isupper() and not value.isdigit()
-    return mixed and bool(_DIGIT.search(value)) and not _is_placeholder(value) and _is_strong(value)
+    return mixed and bool(_DIGIT.search(value)) and not is_placeholder(value) and _is_strong(value)
 
 
 def is_generated(match: re.Match[str]) -> bool:
@@ -127,8 +137,8 @@ def is_generated_password(value: str) -> bool:
     return (
         (has_case or bool(_SIGN.search(value)))
         and bool(_DIGIT.search(value))
-        and not _is_placeholder(value)
-        and not _EXPRESSION.match(value)
+        and not is_placeholder(value)
+        and not is_expression(value)
         and _is_strong(value)
     )
 
@@ -136,13 +146,19 @@ def is_generated_password(value: str) -> bool:
 def is_value_first(match: re.Match[str]) -> bool:
     """`hunter22 is my password`: digits among letters, whatever the length."""
     value = match["v"]
-    return len(_DIGIT.findall(value)) > 1 and not _is_placeholder(value) and _is_strong(value)
+    return len(_DIGIT.findall(value)) > 1 and not is_placeholder(value) and _is_strong(value)
 
 
 def is_in_link(match: re.Match[str]) -> bool:
     """A password or token of an address, a header or a tag, not the placeholder of one."""
     value = match["v"]
-    return not _is_placeholder(value) and value[0] != "[" and value.lower() not in ("pass", "pwd", "pw")
+    return not is_placeholder(value) and value[0] != "[" and value.lower() not in ("pass", "pwd", "pw")
+
+
+def is_mount_password(match: re.Match[str]) -> bool:
+    """The password among the options of a mount, whatever it looks like; an argument of a call is not one."""
+    line = match.string[max(0, match.start() - 200) : match.start()].rpartition("\n")[2]
+    return "(" not in line and is_in_link(match) and not is_expression(match["v"])
 
 
 def is_mixed(match: re.Match[str]) -> bool:
@@ -191,11 +207,11 @@ def _is_assignment(sep: str) -> bool:
 
 def _can_be_assigned(match: re.Match[str]) -> bool:
     value = match["v"]
-    if _is_placeholder(value) or _OTHER_KEY.search(_before(match)):
+    if is_placeholder(value) or _OTHER_KEY.search(_before(match)):
         return False
     if match["q"]:
         return value[0] not in " ,;)+"  # such a quote closes a prompt: `getpass("Password: ", stream)`
-    if _EXPRESSION.match(value):
+    if is_expression(value):
         return False
     after = match.string[match.end() : match.end() + 1]
     return not ("=" in match["sep"] and after in ("(", ")", ",", "[") and value.isidentifier())  # a variable passed on
@@ -220,14 +236,36 @@ def _is_apposed(match: re.Match[str]) -> bool:
     return digits > 1 and value.isalnum() and value[0].isalpha() and _is_strong(value) and not _SHORT.match(match[0])
 
 
-def _is_placeholder(value: str) -> bool:
+def is_placeholder(value: str) -> bool:
+    """A word in the place of a secret, or the same few letters."""
     return bool(_PLACEHOLDER.match(value)) or len(set(value.lower())) < 4
+
+
+def is_expression(value: str) -> bool:
+    """Code, not a value: a call, an attribute, a tag of YAML (`!vault`)."""
+    return bool(_EXPRESSION.match(value))
+
+
+def is_technical(value: str) -> bool:
+    """A version, a date, an address, the name of an algorithm."""
+    return bool(_TECHNICAL.match(value))
+
+
+def is_predicate(word: str) -> bool:
+    """`expired`, `missing`, `readable`: what is said of a password."""
+    return bool(_PREDICATE.match(word))
 
 
 def _is_strong(value: str) -> bool:
     """No plain word: letters with digits or signs among them (`hunter22`, `correct-horse`, `P@ssw!rd`)."""
     words = value.replace("_", "")
-    return bool(_LETTER.search(words)) and not words.isalpha() and not _TECHNICAL.match(value)
+    return bool(_LETTER.search(words)) and not words.isalpha() and not is_technical(value)
+
+
+def _has_odd_case(value: str) -> bool:
+    """Capitals as in no word or name: `kTvqPzRw`, not `JavaScript`."""
+    mixed = len(value) >= 8 and not value.isupper() and not value.islower() and value.isascii()
+    return mixed and sum(map(len, _HUMPS.findall(value))) * 2 < len(value)
 
 
 def _is_label(value: str) -> bool:
@@ -237,7 +275,7 @@ def _is_label(value: str) -> bool:
 
 def is_random_token(value: str) -> bool:
     """A token that a machine made, and no placeholder or expression."""
-    return not _is_placeholder(value) and not _EXPRESSION.match(value) and _is_random(value)
+    return not is_placeholder(value) and not is_expression(value) and _is_random(value)
 
 
 def _is_random(value: str) -> bool:
@@ -305,14 +343,14 @@ def is_cookie(match: re.Match[str]) -> bool:
     """A cookie that identifies someone has a value that a machine made; `theme=dark; path=/` has none."""
     for pair in match["v"][:2000].split(";"):
         name, _, value = pair.strip().partition("=")
-        if len(value) >= 8 and not _NO_COOKIE.match(name) and not _is_placeholder(value) and _is_strong(value):
+        if len(value) >= 8 and not _NO_COOKIE.match(name) and not is_placeholder(value) and _is_strong(value):
             return True
     return False
 
 
 def is_header_token(match: re.Match[str]) -> bool:
     value = match["v"]
-    return not _is_placeholder(value) and bool(_DIGIT.search(value)) and len(set(value)) >= 6 and "://" not in value
+    return not is_placeholder(value) and bool(_DIGIT.search(value)) and len(set(value)) >= 6 and "://" not in value
 
 
 def is_encoded_login(match: re.Match[str]) -> bool:

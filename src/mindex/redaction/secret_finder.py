@@ -8,7 +8,7 @@ from mindex.redaction.column_values import find_column_values
 from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
-from mindex.redaction.rule import LIMIT, UNBROKEN, Rule
+from mindex.redaction.rule import LIMIT, UNBROKEN, Find, Rule
 from mindex.word_cache import WordCache
 
 # What still belongs to a secret that was longer than its pattern looks.
@@ -52,19 +52,28 @@ def _rule_hits(text: str, runs: Iterable[str]) -> list[_Hit]:
     lowered = _lower(text)
     places: dict[int, list[int]] = {}
     hits: list[_Hit] = []
+    is_ascii = lowered.isascii()
+    may_be_near: object = None
     for rank in sorted(_possible_rules(lowered, runs)):
         rule = RULES[rank]
+        if rule.find:
+            if may_be_near is None:
+                may_be_near = _MAY_BE_NEAR.search(text) or False
+            if not may_be_near:
+                continue
         here = places.get(_SHARED[rank]) if rule.starts else _NOWHERE
         if here is None:
-            here = _occurrences(lowered if rule.any_case else text, rule.starts)
+            starts = _ASCII_STARTS[rank] if is_ascii else rule.starts
+            here = _occurrences(lowered if rule.any_case else text, starts)
             if here and rule.head:
                 begins = rule.compiled(rule.head).match
                 here = [place for place in here if begins(text, place)]
             places[_SHARED[rank]] = here
-        if rule.hints and (found := _found_by_hint(rule, text)):
-            here = sorted({*here, *found})
+        if rule.hints and (by_hint := _found_by_hint(rule, text)):
+            here = sorted({*here, *by_hint})
         if here:
-            hits += ((start, end, rank, rule.kind) for start, end in _matches(rule, text, here))
+            found = _near(rule.find, rule, text, here) if rule.find else _matches(rule, text, here)
+            hits += ((start, end, rank, rule.kind) for start, end in found)
     return hits
 
 
@@ -82,41 +91,88 @@ def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
     """
     table: dict[str, set[int]] = {}
     for rank in ranks:
-        for words in (*RULES[rank].starts, *RULES[rank].hints):
+        rule = RULES[rank]
+        for words in sorted(rule.in_run[1]) if rule.find else (*rule.starts, *rule.hints):
             table.setdefault(max(words.lower().split(), key=len), set()).add(rank)
     return tuple(table.items())
 
 
-_ALL = _by_word(range(len(RULES)))
-_SHORT = _by_word(rank for rank, rule in enumerate(RULES) if rule.unbroken < UNBROKEN)
-_SHORT_UNCASED = tuple((word, ranks) for word, ranks in _SHORT if not word.islower())
+# Words by a sign that each of them has: a text without the sign is not searched for them.
+_WordGroups = tuple[tuple[str, tuple[tuple[str, set[int]], ...]], ...]
+_SIGNS = ("_", "-", ".", ":", "=", "")
+
+
+def _tables(ranks: Iterable[int]) -> dict[tuple[bool, bool], _WordGroups]:
+    """The words of rules that can be in a text, by whether it has letters with a case, and whether it is ASCII."""
+    words = _by_word(ranks)
+    sign_of = {word: next(sign for sign in _SIGNS if sign in word) for word, _ in words}
+    return {
+        (cased, is_ascii): tuple(
+            (
+                sign,
+                tuple(
+                    (word, found)
+                    for word, found in words
+                    if sign_of[word] == sign and (cased or not word.islower()) and (word.isascii() or not is_ascii)
+                ),
+            )
+            for sign in _SIGNS
+        )
+        for cased in (True, False)
+        for is_ascii in (True, False)
+    }
+
+
+_NEAR_WORDS = {
+    word: frozenset(rank for rank, rule in enumerate(RULES) if word in rule.in_run[0])
+    for word in frozenset[str]().union(*(rule.in_run[0] for rule in RULES))
+}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ALL = _tables(range(len(RULES)))
+_SHORT = _tables(rank for rank, rule in enumerate(RULES) if rule.unbroken < UNBROKEN)
+# The starts of a rule that can be in a text of ASCII.
+_ASCII_STARTS = tuple(tuple(filter(str.isascii, rule.starts)) for rule in RULES)
 _NONE: frozenset[int] = frozenset()
 _NOWHERE: list[int] = []
 _MAY_WRAP = ("\n", "\\", "<br")  # the ends of lines within a token begin with one of these
+# What passwords near a word for them have, and most sentences do not: a digit, or a sign inside a word.
+_MAY_BE_NEAR = re.compile(r"[0-9]|[^\W_][!#$%&*+?~^@§€][^\W_]")
 
 
 def _possible_rules(lowered: str, runs: Iterable[str]) -> frozenset[int]:
     """Return the rules whose starts or hints may be in a text: of 240 a paragraph has 15, a sentence one."""
     if any(map(lowered.__contains__, _MAY_WRAP)):
-        return _ranks(_ALL, lowered)
+        return _ranks(_ALL, lowered).union(*filter(None, map(_near_rules_of_run, runs)))
     return _NONE.union(*filter(None, map(_rules_of_run, runs)))
 
 
-def _ranks(words: Iterable[tuple[str, set[int]]], lowered: str) -> frozenset[int]:
-    return _NONE.union(*[ranks for word, ranks in words if word in lowered])
+def _ranks(tables: dict[tuple[bool, bool], _WordGroups], lowered: str) -> frozenset[int]:
+    groups = tables[lowered.islower(), lowered.isascii()]
+    return _NONE.union(
+        *[ranks for sign, words in groups if sign in lowered for word, ranks in words if word in lowered]
+    )
 
 
 def _find_rules_of_run(run: str) -> frozenset[int]:
     """The rules of which a run without blanks has a start or a hint, but those that match only longer runs."""
     lowered = _lower(run)
+    near = _find_near_rules_of_run(run)
     if len(run) >= UNBROKEN:
-        return _ranks(_ALL, lowered)
-    ranks = _ranks(_SHORT if lowered.islower() else _SHORT_UNCASED, lowered)
-    return frozenset(rank for rank in ranks if RULES[rank].unbroken <= len(run)) if ranks else ranks
+        return _ranks(_ALL, lowered) | near
+    ranks = _ranks(_SHORT, lowered)
+    return near.union(rank for rank in ranks if RULES[rank].unbroken <= len(run)) if ranks else near
+
+
+def _find_near_rules_of_run(run: str) -> frozenset[int]:
+    """The rules of which a run has a whole word."""
+    if run.isalpha():
+        return _NEAR_WORDS.get(run.lower(), _NONE)
+    return _NONE.union(*[_NEAR_WORDS[word] for word in _LETTERS.findall(run.lower()) if word in _NEAR_WORDS])
 
 
 # Most words of a sentence were met before: this takes a quarter of reading all of it.
 _rules_of_run = WordCache(_find_rules_of_run).__getitem__
+_near_rules_of_run = WordCache(_find_near_rules_of_run).__getitem__
 
 
 def _lower(text: str) -> str:
@@ -136,6 +192,14 @@ def _occurrences(text: str, words: Iterable[str]) -> list[int]:
             places.append(at)
             at = text.find(word, at + 1)
     return sorted(places)
+
+
+def _near(find: Find, rule: Rule, text: str, places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    done = 0
+    for place in places:
+        if place >= done and (match := rule.pattern.match(text, place)):
+            done = match.end()  # the longest word counts, not the shorter ones in it
+            yield from find(match)
 
 
 def _matches(rule: Rule, text: str, places: Iterable[int]) -> Iterator[tuple[int, int]]:

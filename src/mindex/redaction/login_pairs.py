@@ -1,0 +1,63 @@
+"""The passwords of logins in sentences: the name of a user and behind it a string that is not a word."""
+
+import re
+from collections.abc import Iterator
+
+from mindex.redaction import password_words as words
+from mindex.redaction.nearby_passwords import ACCEPTED, MAX_LENGTH, MIN_LENGTH_MIXED, Link
+from mindex.redaction.password_values import Value, value_class
+from mindex.redaction.word_place import MARKER, Span, is_in_a_name
+
+_REACH = 90
+_CLOSING = ".,;:)\"'`?"
+_LOGIN_WORD = re.compile(words.words_pattern(words.LOGINS), re.IGNORECASE)
+_ACCOUNT_WORD = re.compile(words.words_pattern(words.ACCOUNTS), re.IGNORECASE)
+_NOT_USERS = words.COPULAS | words.TARGETS | words.OWNERS | words.GRAMMAR
+_VALUE = r"[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?![^\s\"'`])"
+_PAIR = re.compile(
+    r"(?<![\w.@/\\-])(?P<user>[A-Za-z][\w.@+\\-]{1,40})[\"'`]?"
+    r"(?P<sign>[ ]?[/|][ ]?|:[ ]?|,?[ ](?:(?:and|und|y|et|i|и|och|og|ja|en|ve|with|mit)[ ])?)" + _VALUE
+)
+_ACCOUNT_PAIR = re.compile(r"[\"'`]?(?P<sign>[ ][/|][ ]|:|[ ])" + _VALUE)
+
+
+def login_pairs(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the password of `login: bob / hunter2`, `user bob hunter2x`, `creds are bob:hunter2`."""
+    text, start, end = match.string, match.start(), match.end()
+    if not _LOGIN_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end):
+        return
+    line_end = text.find("\n", end, end + _REACH)
+    stop = line_end if line_end >= 0 else end + _REACH
+    limit = stop + MAX_LENGTH
+    pair = _PAIR.search(text, end, limit)
+    while pair and pair.start("v") < stop and (pair.end() < limit or pair.end() == len(text)) and MARKER not in pair[0]:
+        value = pair["v"].rstrip(_CLOSING)
+        if len(value) >= MIN_LENGTH_MIXED and value_class(value) in _accepted(text, end, pair):
+            yield pair.start("v"), pair.start("v") + len(value)
+            return
+        pair = _PAIR.search(text, pair.end("user"), limit)
+
+
+def _accepted(text: str, end: int, pair: re.Match[str]) -> frozenset[Value]:
+    """What the password may be: after a blank only behind a name that is given as one."""
+    sign, user = pair["sign"], pair["user"]
+    if sign == "/":  # a path
+        return ACCEPTED[Link.LOOSE]
+    if sign.strip() in ("/", "|") or sign == ":":
+        return ACCEPTED[Link.PAIRED]
+    before = text[end : pair.start()].rstrip(" \"'`=")
+    is_named = not before.strip(":") or before.endswith(":") or "@" in user or sign.strip().isalpha()
+    return ACCEPTED[Link.NEXT] if is_named and user.lower() not in _NOT_USERS else frozenset()
+
+
+def account_pairs(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the password of `admin / hunter22`."""
+    text, start, end = match.string, match.start(), match.end()
+    found = _ACCOUNT_PAIR.match(text, end)
+    if found and ":" not in found["v"] and _ACCOUNT_WORD.fullmatch(match[0]) and not is_in_a_name(text, start, end):
+        value = found["v"].rstrip(_CLOSING)
+        if (
+            len(value) >= MIN_LENGTH_MIXED
+            and value_class(value) in ACCEPTED[Link.NEXT if found["sign"].strip() else Link.LOOSE]
+        ):
+            yield found.start("v"), found.start("v") + len(value)

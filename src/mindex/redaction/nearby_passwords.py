@@ -1,0 +1,204 @@
+"""Passwords in sentences: a word for one, and near it a string that is not a word.
+
+How near the two must be depends on the string (`password_values.Value`): the more it looks like a password, the looser
+the words between them may be.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from mindex.redaction import password_words as words
+from mindex.redaction.password_values import Value, value_class
+from mindex.redaction.word_place import MARKER, Span, is_in_a_name
+
+_REACH_AFTER, _REACH_BEFORE, _MAX_WORDS = 110, 70, 10
+
+
+class Link(Enum):
+    """What stands between the word and a string."""
+
+    STATED = auto()  # a form of *to be*, a colon, an arrow: `the pw of X is Y`, `mdp: Y`
+    SET = auto()  # `reset to Y`, `auf Y gesetzt`, `type Y`
+    NEXT = auto()  # nothing
+    PAIRED = auto()  # nothing, and a user is named before: `user bob pass Y`
+    BRACKETS = auto()  # nothing, and the two are in brackets: `(pw Y)`
+    PHRASE = auto()  # what it is for: `пароль от сервера Y`
+    LOOSE = auto()  # other words
+
+
+ACCEPTED: dict[Link, frozenset[Value]] = {
+    Link.STATED: frozenset({Value.STRONG, Value.MIXED, Value.ENDING, Value.SIGNED}),
+    Link.SET: frozenset({Value.STRONG, Value.MIXED}),
+    Link.NEXT: frozenset({Value.STRONG, Value.MIXED}),
+    Link.PAIRED: frozenset({Value.STRONG, Value.MIXED, Value.ENDING, Value.SIGNED}),
+    Link.BRACKETS: frozenset({Value.STRONG, Value.MIXED, Value.ENDING}),
+    Link.PHRASE: frozenset({Value.STRONG, Value.MIXED}),
+    Link.LOOSE: frozenset({Value.STRONG}),
+}
+_AT_CLAUSE_END = frozenset({Link.NEXT, Link.SET, Link.PHRASE})  # where a word with one digit is one
+_BEFORE = frozenset({Value.STRONG})
+_BEFORE_IS = frozenset({Value.STRONG, Value.MIXED})
+_BEFORE_AS = frozenset({Value.STRONG, Value.MIXED, Value.ENDING})
+_MIN_DIGITS = dict.fromkeys(Link, 999) | {Link.STATED: 6, Link.NEXT: 16, Link.PAIRED: 6}  # how many are a password
+MIN_LENGTH, MIN_LENGTH_MIXED, MAX_LENGTH = 5, 6, 64
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_TOKEN = re.compile(
+    rf"[{_CJK}]+|[\u3001-\u301f\uff01-\uff0f\uff1a-\uff20]|[^\s{_CJK}\u3001-\u301f\uff01-\uff0f\uff1a-\uff20]+"
+)
+_OPENING, _CLOSING = "\"'`“”„«‹「『(*_~‘’»:=", "\"'`“”«»‹›」』)*_~‘’.,;:"
+_CLOSING_PLAIN = _CLOSING.replace("*", "").replace("_", "").replace("~", "")
+_SENTENCE_ENDS = tuple(".!?。！？;；")
+_REDACTED: Span = (-1, -1)  # the value was found by another rule
+# `policy2025`, `step-12`: as often the name of something else.
+_OTHER_ENDING = re.compile(r"[^\W\d_]+(?:19|20)\d\d|[^\W\d_]*[a-z][_-]\d")
+_CJK_RUN = re.compile(rf"[{_CJK}]+")
+_CLAUSE_END = re.compile(
+    rf"[\"'`)*]{{0,2}}(?:[.,;!?)]|\s*$|\s*\n|[ ]-|[ ][–—(]|[ ](?:{words.PARTICLES})(?![^\W\d_]))", re.IGNORECASE
+)
+# `pass` is a verb, `contra` and `passe` are words of other meanings: before a noun stands something.
+_VERB = re.compile(r"pass|passe|la contra|clave|пас|sandi|ww", re.IGNORECASE)
+_NOUN_BEFORE = re.compile(
+    r"(?:^|[\n,;:(–—+*|/-][ ]?|\b(?:the|my|our|his|her|your|new|old|temp\w*|root|admin|wi-?fi|wlan|db|sudo|ssh|vpn"
+    r"|login|user(?:name)? \S+|account|with|guest|default|initial|same|and|y|und|et|e|la|mi|tu|su|nueva|le|il)[ ])$",
+    re.IGNORECASE,
+)
+_USER_BEFORE = re.compile(
+    r"\b(?:user(?:name)?|login|benutzer|utilisateur|identifiant|compte|usuario|utente|usuário|gebruiker|użytkownik|логин"
+    r"|account|als|as|konto|uživatel|käyttäjä|användare|bruger|bruker|用户名|ユーザー名?|아이디)"
+    r"[ :=]{1,2}\S{1,40}[ ,/]{1,3}(?:(?:and|und|y|et|e|i|и|with|mit|con|com|avec|the|a)[ ])?$",
+    re.IGNORECASE,
+)
+_PASSWORD_WORD = re.compile(words.words_pattern(words.PASSWORDS, words.COLLOQUIAL), re.IGNORECASE)
+_PASSWORD_WORDS = frozenset(words.first_words(words.PASSWORDS)) | {"password", "passwort", "passphrase"}
+_ANSWER = re.compile(
+    r"[ \t]*\n?(?:[\w .-]{1,20}:[ ])?[ \t>]*(?:it'?s[ ]|its[ ])?[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?<![.,])[\"'`.]?[ \t]*"
+    r"(?=\n|\Z)"
+)
+
+
+def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the password that is said of the word: behind it, else before it, else in the next line."""
+    text, start, end = match.string, match.start(), match.end()
+    if not _PASSWORD_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end):
+        return
+    is_noun = not _VERB.fullmatch(match[0]) or bool(_NOUN_BEFORE.search(text[max(0, start - 30) : start]))
+    found = _value_after(text, start, end, is_noun)
+    if found is _REDACTED:
+        return
+    found = found or _value_before(text, start)
+    if found and found is not _REDACTED:
+        yield found
+
+
+def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
+    link = Link.PAIRED if _USER_BEFORE.search(text[max(0, start - 60) : start]) else Link.NEXT
+    if text[start - 1 : start] == "(":
+        link = Link.BRACKETS
+    elif text[max(0, start - 20) : start].lower().rpartition(" ")[0].rpartition(" ")[2] in words.AS:
+        link = Link.PAIRED
+    line_end = text.find("\n", end, end + _REACH_AFTER)
+    stop = line_end if line_end >= 0 else end + _REACH_AFTER
+    limit = stop + MAX_LENGTH
+    after_comma = False
+    for count, token in enumerate(_TOKEN.finditer(text, end, limit)):
+        raw = token[0]
+        if token.start() >= stop or count > _MAX_WORDS or token.end() == limit:
+            break
+        if MARKER in raw:
+            return _REDACTED
+        if raw[0] in ":=→" and len(raw) > 1:
+            link = Link.STATED
+        begin, finish = _trimmed(token)
+        value = text[begin:finish]
+        word = value.lower() or raw
+        if word in _PASSWORD_WORDS:  # what follows is said of that word
+            return None
+        if raw in words.COPULAS or word in words.COPULAS or raw.endswith(words.COPULAS_AT_END):
+            # A sign after a comma belongs to another key: `'password' => '', 'host' => …`.
+            link = Link.LOOSE if after_comma and not raw[-1].isalpha() else Link.STATED
+            continue
+        if _accepts(link, value, text, finish) and (is_noun or link is Link.STATED) and not raw.endswith(":"):
+            return begin, finish
+        if not count and not raw.strip("!"):  # `new wifi pw!! X`
+            continue
+        if raw.endswith(_SENTENCE_ENDS):
+            return _answer(text, token.end()) if raw.endswith(("?", "？")) else None
+        after_comma = after_comma or raw.endswith((",", ";"))
+        link = _next_link(link, raw, word)
+    return None
+
+
+def _next_link(link: Link, raw: str, word: str) -> Link:
+    if raw.endswith((":", "：", "→")):
+        return Link.STATED
+    if word in words.COMMANDS:
+        return Link.STATED
+    if word in words.TARGETS:
+        return Link.SET
+    if link is Link.STATED and word in words.FILLERS:
+        return link
+    if link in (Link.NEXT, Link.PHRASE, Link.SET) and (word in words.OWNERS or _CJK_RUN.fullmatch(raw)):
+        return Link.PHRASE
+    if link is Link.PHRASE and word.isalpha() and not raw.endswith(","):
+        return link
+    return Link.LOOSE
+
+
+def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
+    if len(value) < MIN_LENGTH:
+        return False
+    kind = value_class(value)
+    if kind is Value.DIGITS:
+        return len(value) >= _MIN_DIGITS[link]
+    if kind is Value.ENDING and link in _AT_CLAUSE_END:  # `new pass Qwoken-38`, and nothing behind it
+        return len(value) >= MIN_LENGTH_MIXED and not _OTHER_ENDING.fullmatch(value) and _ends_clause(text, finish)
+    if kind not in ACCEPTED[link] or (kind is not Value.STRONG and len(value) < MIN_LENGTH_MIXED):
+        return False
+    return link is not Link.PHRASE or kind is Value.STRONG or (value.isalnum() and _ends_clause(text, finish))
+
+
+def _ends_clause(text: str, finish: int) -> bool:
+    return bool(_CLAUSE_END.match(text, finish))
+
+
+def _value_before(text: str, start: int) -> Span | None:
+    line = text.rfind("\n", max(0, start - _REACH_BEFORE), start) + 1
+    tokens = list(_TOKEN.finditer(text, max(line, start - _REACH_BEFORE), start))[::-1][:_MAX_WORDS]
+    linked = near = False
+    for count, token in enumerate(tokens):
+        raw = token[0]
+        if MARKER in raw:
+            return _REDACTED
+        begin, finish = _trimmed(token)
+        value = text[begin:finish]
+        kind = value_class(value) if len(value) >= MIN_LENGTH else Value.OTHER
+        accepted = _BEFORE_AS if near else _BEFORE_IS if linked else _BEFORE
+        whole = begin == 0 or not text[begin - 1].isalnum()
+        if whole and kind in accepted and (kind is Value.STRONG or len(value) >= MIN_LENGTH_MIXED):
+            return begin, finish
+        if raw.endswith(_SENTENCE_ENDS) or value.lower() in _PASSWORD_WORDS or (count > 8 and not linked):
+            return None
+        near = count < 3 and value.lower() in words.AS
+        linked = (
+            raw in words.VALUE_BEFORE or value.lower() in words.VALUE_BEFORE or raw.endswith(("が", "は", "를", "을"))
+        )
+    return None
+
+
+def _answer(text: str, end: int) -> Span | None:
+    """The one string that answers a question: `what's the wifi password?` and `GuestHouse#5`, also in the next line."""
+    found = _ANSWER.match(text, end)
+    if found and value_class(found["v"]) in (Value.STRONG, Value.MIXED):
+        return found.span("v")
+    return None
+
+
+def _trimmed(token: re.Match[str]) -> Span:
+    """The token without the punctuation, quotes and bold marks around it."""
+    raw = token[0]
+    closing = _CLOSING if raw[0] in "*_~" else _CLOSING_PLAIN
+    value = raw.lstrip(_OPENING)
+    begin = token.end() - len(value)
+    return begin, begin + len(value.rstrip(closing))

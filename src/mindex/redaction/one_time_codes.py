@@ -1,0 +1,84 @@
+"""Codes that work once and PINs in sentences: digits near a word for a code, and a word that says of which.
+
+A six-digit error code is not a secret: without a word such as *one-time*, *2FA*, *backup* or *door* nothing is found.
+"""
+
+import re
+from collections.abc import Iterator
+
+from mindex.redaction import password_words as words
+from mindex.redaction.password_values import Value, value_class
+from mindex.redaction.word_place import Span, is_in_a_name
+
+_NEAR = 60
+_DIGITS = re.compile(r"\d{4}|\d{2,3}[ -]\d|\d[A-Za-z]{1,7}-?[A-Za-z]{0,7}\d")
+_DIGIT = re.compile(r"\d")
+_ONE_TIME, _PIN = re.compile(words.ONE_TIME, re.IGNORECASE), re.compile(words.PIN, re.IGNORECASE)
+_ONE_TIME_WORD = re.compile(words.words_pattern(words.ONE_TIME_CODES), re.IGNORECASE)
+_PIN_WORD = re.compile(words.words_pattern(words.PINS), re.IGNORECASE)
+_CODE_SIGNS = re.compile(r"[(=<>{}\[\]/\\&]|[`'\"].*[`'\"]")  # such signs before a number are those of code
+_QUOTES = " \"'*`("
+# No code is followed by a unit, a per cent sign or a further part of a number.
+_UNITS = (
+    "seconds?|sec|min|minutes?|hours?|days?|ms|characters?|chars?|digits?|bits?|bytes?|times|users?|people|cents?|usd|eur"
+    "|dollars?|euros?|stellig|stellen|zeichen|caractères|caracteres|cifre|dígitos|цифр|символ|tekens|位|文字|桁|자|분|秒"
+)
+_END = rf"(?![\w%€$£]|[.,:/-]\w|[ ]?(?:{_UNITS})(?![a-z]))"
+_GROUPS = r"\d{3}[ -]\d{3}(?![ -]?\d)|\d\d[ ]\d\d[ ]\d\d(?![ ]?\d)|\d{4}[ -]\d{4}|\d{4,10}"
+_LETTERS_AND_DIGITS = r"(?=[A-Za-z-]{0,20}\d)(?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,5}|[A-Za-z0-9]{6,16})"
+_CODE = rf"(?<![A-Za-z0-9_.,#$€£/:@-])(?:[A-Z]-)?(?:{_GROUPS}|{_LETTERS_AND_DIGITS}){_END}"
+_CODE_AFTER = re.compile(
+    r"(?P<link>(?:(?![.!?;][ ])[^\n\d]){0,40}?(?:[:：][ \t]*\n[ \t*-]{0,4})?)"
+    rf"(?P<all>(?P<v>{_CODE})(?>(?:[\s,;/*`-]{{1,4}}{_CODE}){{0,40}}))"
+)
+_CODE_BEFORE = re.compile(
+    rf"(?P<v>{_CODE})[\"'`]?[ ]{{0,2}}"
+    r"(?:is|ist|est|es|è|é|jest|to|är|er|on|--?|—|–|:|является|это|为|是|は|が|as|als)[ ]?"
+    r"[^\n.\d]{0,40}$"
+)
+_PIN_AFTER = re.compile(
+    r"(?P<link>(?:(?![.!?;][ ])[^\n\d]){0,30}?)(?<![A-Za-z0-9_.,#$€£/@-])(?P<v>#?\d{4,8}[#*]?|\d\d(?:-\d\d){2,3})"
+    + _END
+)
+
+
+def one_time_codes(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the code or the list of codes that is said of the word, if it is one that works once."""
+    text, start, end = match.string, match.start(), match.end()
+    if not _DIGITS.search(text, max(0, start - _NEAR), end + _NEAR) or is_in_a_name(text, start, end):
+        return
+    if not (_ONE_TIME_WORD.fullmatch(match[0]) or _ONE_TIME.search(text, max(0, start - 30), end + 30)):
+        return
+    after = _CODE_AFTER.match(text, end)
+    if after and _is_code(after["v"], bool(after["link"].strip(_QUOTES)), after["link"]):
+        yield after.span("all")
+        return
+    before = _CODE_BEFORE.search(text, max(0, start - _NEAR), start)
+    if before and _is_code(before["v"], True, ""):
+        yield before.span("v")
+
+
+def pins(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the number that is said to be a PIN or to open a door."""
+    text, start, end = match.string, match.start(), match.end()
+    if not _DIGITS.search(text, end, end + _NEAR) or is_in_a_name(text, start, end):
+        return
+    head = match[0]
+    if not (_PIN_WORD.fullmatch(head) or _PIN.search(text, max(0, start - 25), end + 25)):
+        return
+    found = _PIN_AFTER.match(text, end)
+    is_stated = bool(found and found["link"].strip(_QUOTES))
+    is_named = bool(_PIN.search(text, max(0, start - 12), start))  # `door code 4471`
+    if found and (is_stated or is_named or head.isupper() or len(found["v"]) >= 6 or not head.isascii()):
+        yield found.span("v")
+
+
+def _is_code(value: str, is_stated: bool, link: str) -> bool:
+    if _CODE_SIGNS.search(link):
+        return False
+    plain = value.split("\n")[0].replace(" ", "").replace("-", "")
+    if plain.isdigit():
+        if len(plain) == 4 and plain[:2] in ("19", "20"):
+            return False
+        return len(plain) >= 6 or (is_stated and len(plain) >= 4)
+    return len(plain) >= 6 and len(_DIGIT.findall(plain)) > 1 and value_class(plain) in (Value.MIXED, Value.STRONG)

@@ -1,0 +1,99 @@
+"""Passwords, PINs and codes as people write them in chats, notes, tickets and mails."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindex.redaction.redactor import Redactor
+from tests.redaction.everyday_sentences import count_found, with_secrets, without_secrets
+
+REDACT = Redactor().redact_text
+
+
+def test_the_sentences_are_in_twelve_languages_and_many_styles() -> None:
+    styles = {sentence.style for sentence in with_secrets()}
+    assert len(with_secrets()) >= 150
+    assert len({style.split()[0] for style in styles}) >= 12
+    assert len({style.split()[1] for style in styles}) >= 10
+
+
+@pytest.mark.parametrize(("held_aside", "share"), [(False, 0.97), (True, 0.85)])
+def test_nearly_every_invented_secret_is_found(held_aside: bool, share: float) -> None:
+    sentences = tuple(sentence for sentence in with_secrets() if sentence.held_aside == held_aside)
+    found, missed = count_found(sentences, REDACT)
+    assert found >= share * len(sentences), missed
+
+
+def test_sentences_about_passwords_and_codes_stay_as_they_are() -> None:
+    changed = [sentence.text for sentence in without_secrets() if REDACT(sentence.text) != sentence.text]
+    assert len(changed) <= 3, changed
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("the pw is {}", "gato88x"),
+        ("pw {} and enter", "Sommer2026!"),
+        ("user bob pass {}", "hunter2"),
+        ("creds: bob / {}", "hunter2"),
+        ("login: bob {}", "k9#plumtree"),
+        ("default admin / {}", "buildM3plz"),
+        ("le mdp c'est {}", "croissant75"),
+        ("la clave del wifi es: {}", "perroverde8"),
+        ("пароль от сервера {}", "matr3shka"),
+        ("пароль: {}", "зима2026"),
+        ("Kennwort für das NAS auf {} gesetzt", "Keller#19"),
+        ("hasło do wifi to {}", "pierogi77"),
+        ("wachtwoord van jdevries gereset naar {}", "Zomer2026!"),
+        ("密码改成{}了", "Gou!2026x"),
+        ("비번은 {}이야", "kimchi77"),
+        ("パスワードを {} に変更しました", "Natsu2026!"),
+        ("{} <- that's the vault password", "Purple-Rain84"),
+        ("entra con admin y {} de contraseña", "t0rtilla"),
+        ("what's the wifi password?\nann: {}", "GuestHouse#5"),
+        ("the password is {}", "correct horse battery staple"),
+        ("my pw is {}", "swordfish"),
+        ("the password is {}", "kTvqPzRwLm"),
+        ("PIN: {}", "4711"),
+        ("der Türcode ist {}", "4471"),
+        ("Your one-time code is {}.", "482913"),
+        ("{} is your verification code", "771203"),
+        ("Backup codes:\n{}", "7h2k-99qz\nm3p8-aa41\nx0x1-7g5t"),
+        ("Kod jednorazowy: {}", "551 920"),
+        ("您的一次性验证码是{}，请勿泄露", "440921"),
+        ("jdbc:oracle:thin:scott/{}@//db:1521/X", "tiger7x"),
+        ("//srv/share /mnt cifs user=svc,pass={},vers=3.0 0 0", "tiramisu"),
+        ("<auth-user-pass>\nvpnuser\n{}\n</auth-user-pass>", "nQ4tunnel8"),
+        ("db01:6432:inventory:stock:{}", "boxes4days"),
+    ],
+)
+def test_the_secret_of_a_sentence_or_setting_is_replaced(text: str, secret: str) -> None:
+    left = REDACT(text.format(secret))
+    assert not any(part in left for part in secret.split("\n"))
+    before, _, after = text.partition("{}")
+    assert left.startswith(before) and left.endswith(after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: !vault |",
+        "password: !secret wifi_password",
+        "error code 482913",
+        "the build failed with exit code 134217",
+        "the password is required",
+        "pass python3.11 and utf8mb4 as arguments",
+        "the password of user1 on db-01 expires on 2026-03-02",
+        "Passwords are hashed with PBKDF2-SHA512 or argon2id",
+        "one-time payment of 129900 cents",
+        "the recovery code in raid5.c runs after a crash",
+        "pin 13 drives the LED",
+        "the password is stored on the server",
+        "connect(user=user, password=other_password2)",
+        "self.client.login(username='testuser1', password='12345')",
+        "密码长度至少8位，必须包含数字和字母。",
+        "postcode 10115, barcode 4006381333931",
+    ],
+)
+def test_a_sentence_about_secrets_without_one_stays(text: str) -> None:
+    assert REDACT(text) == text
