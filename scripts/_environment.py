@@ -63,6 +63,8 @@ def _fingerprint(installs: tuple[tuple[str, ...], ...]) -> str:
     for settings in ("ruff", "mypy", "pytest", "coverage", "importlinter"):
         project["tool"].pop(settings, None)  # they change nothing that is installed
     content = repr((installs, sys.version, project)).encode()
-    for name in ("requirements.lock", "requirements-run.lock", "requirements-models.lock", "requirements-audit.lock"):
+    locks = ["requirements.lock", "requirements-run.lock", "requirements-models.lock", "requirements-audit.lock"]
+    others = [name for install in installs for name in install if name.endswith(".lock") and name not in locks]
+    for name in (*locks, *others):
         content += (ROOT / name).read_bytes()
     return hashlib.sha256(content).hexdigest()
