@@ -25,9 +25,11 @@ def make_private_file(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def open_private(path: Path, mode: str = "ab", *, permissions: int = 0o600, buffering: int = -1) -> IO[bytes]:
-    """Open a file as `open` does; one that is made by it gets these permissions. Raises OSError."""
-    return open(path, mode, buffering, opener=lambda name, flags: os.open(name, flags, permissions))
+def open_private(
+    path: Path, mode: str = "ab", *, permissions: int = 0o600, buffering: int = -1, flags: int = 0
+) -> IO[bytes]:
+    """Open a file as `open` does, with more flags; one that is made by it gets these permissions. Raises OSError."""
+    return open(path, mode, buffering, opener=lambda name, default: os.open(name, default | flags, permissions))
 
 
 def shared_permissions(folder: Path) -> int:

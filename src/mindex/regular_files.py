@@ -12,6 +12,7 @@ from pathlib import Path
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+NOT_THROUGH_LINKS = _NO_LINKS | getattr(os, "O_NONBLOCK", 0)  # for a file that is written where others write
 
 
 class NotRegularError(OSError):

@@ -527,6 +527,58 @@ def test_a_line_of_our_own_that_was_cut_off_is_written_anew(laptop: Machine, des
     assert len(desktop.memory.list().records) == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_nothing_is_written_through_a_link_or_into_a_pipe_with_the_name_of_our_next_file(
+    laptop: Machine, tmp_path: Path, kind: str
+) -> None:
+    laptop.memory.add(HARBOUR)
+    laptop.sync()
+    victim = tmp_path / "victim.txt"
+    victim.write_text("mine")
+    planted = laptop.folder / own_folder(laptop) / "0002.jsonl"
+    if kind == "link":
+        planted.symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(planted)
+        reader = os.open(planted, os.O_RDWR)  # a writer of a pipe that somebody reads does not even wait
+    else:
+        planted.mkdir()
+    laptop.memory.add("The market opens at eight")
+    report = laptop.sync()
+    assert report.sent == 1
+    assert [one.file for one in report.ignored] == [f"{own_folder(laptop)}/0002.jsonl"]
+    assert b"The market opens" in (planted.parent / "0003.jsonl").read_bytes()
+    assert victim.read_text() == "mine"
+    if kind == "pipe":
+        os.set_blocking(reader, False)
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 1)
+        os.close(reader)
+    assert laptop.sync().sent == 0
+
+
+def test_a_link_in_place_of_our_own_folder_is_an_error(laptop: Machine, tmp_path: Path) -> None:
+    laptop.memory.add(HARBOUR)
+    laptop.sync()
+    own = laptop.folder / own_folder(laptop)
+    own.rename(laptop.folder / "moved")
+    own.symlink_to(tmp_path)
+    with pytest.raises(MindexError, match=f"{own} is a link; remove it"):
+        laptop.sync()
+    assert not (tmp_path / "0001.jsonl").exists()
+
+
+def test_a_stamp_with_digits_of_another_script_is_no_stamp(laptop: Machine) -> None:
+    laptop.memory.add(HARBOUR)
+    laptop.sync()
+    other_digits = stamp(1, own_folder(laptop)).replace(".000000000.", f".{chr(0x660) * 9}.")
+    write(laptop, replace(new_memory(1), stamp=other_digits))
+    report = laptop.sync()
+    assert [one.reason for one in report.ignored] == ["it has no stamp"]
+    assert laptop.sync().sent == 0
+
+
 def test_files_of_our_own_that_are_gone_or_in_a_new_folder_are_written_again(laptop: Machine, tmp_path: Path) -> None:
     laptop.memory.add(HARBOUR)
     assert laptop.sync().sent == 1

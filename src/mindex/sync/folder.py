@@ -14,7 +14,7 @@ from typing import IO
 from mindex.errors import MindexError, NotFoundError
 from mindex.model.sync import IgnoredLine
 from mindex.private_files import open_private, shared_permissions
-from mindex.regular_files import open_regular
+from mindex.regular_files import NOT_THROUGH_LINKS, open_regular
 from mindex.sync.edits import checked_line, head_of
 from mindex.temporary_files import replaced_file
 from mindex.transfer.jsonl_export import LONGEST_LINE
@@ -166,11 +166,19 @@ def read_own(segments: Iterable[Segment]) -> OwnLines:
 
 
 def write_lines(folder: Path, lines: Iterable[bytes]) -> None:
-    """Append lines to the last file of a machine, and begin another one where it is full. Raises OSError."""
+    """Append lines to the last file of a machine, and begin another one where it is full. Raises OSError.
+
+    Others write in the same folder: nothing is written through a link, nor into a pipe.
+    """
+    if folder.is_symlink():
+        raise MindexError(f"{folder} is a link", "remove it, then sync again")
     folder.mkdir(mode=shared_permissions(folder.parent), exist_ok=True)
     last = _last_number(folder)
     path = _path(folder, max(last, 1))
-    size = path.stat().st_size if last else 0
+    status = path.lstat() if last else None
+    if status is not None and not S_ISREG(status.st_mode):
+        path, status = _path(folder, last + 1), None
+    size = status.st_size if status is not None else 0
     block: list[bytes] = []
     for line in lines:
         if size > _SEGMENT_BYTES:
@@ -185,7 +193,8 @@ def write_lines(folder: Path, lines: Iterable[bytes]) -> None:
 def _append(path: Path, lines: Sequence[bytes]) -> None:
     if not lines:
         return
-    with open_private(path, permissions=shared_permissions(path.parent.parent) & 0o660) as file:
+    permissions = shared_permissions(path.parent.parent) & 0o660
+    with open_private(path, permissions=permissions, flags=NOT_THROUGH_LINKS) as file:
         file.write(b"".join(lines))
         file.flush()
         os.fsync(file.fileno())

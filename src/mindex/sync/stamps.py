@@ -9,7 +9,7 @@ import re
 
 from mindex.clock import DAY_MS, LAST_MS
 
-_STAMP = re.compile(r"(\d{15})\.(\d{9})\.([a-z0-9]{12})")
+_STAMP = re.compile(r"([0-9]{15})\.([0-9]{9})\.([a-z0-9]{12})")  # `\d` also takes digits of other scripts
 _MAX_DRIFT = DAY_MS
 # Of stamps that are written; mindex 0.1.0 reads none above it.
 _MAX_COUNTER = 10**8
