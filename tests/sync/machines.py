@@ -145,7 +145,7 @@ def exported(machine: Machine) -> list[Any]:
                         change.at,
                         change.by,
                         change.action,
-                        UNDO_OF if change.reason.startswith(UNDO_OF) else change.reason,
+                        UNDO_OF if change.reason.startswith(UNDO_OF.strip()) else change.reason,  # its number is local
                         change.batch,
                         _state(change.before),
                         _state(change.after),
