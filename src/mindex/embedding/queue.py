@@ -12,14 +12,14 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.errors import MindexError
+from mindex.errors import EmbeddingError, MindexError
 from mindex.model import Change, Report
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 
 if TYPE_CHECKING:
     from mindex.embedding.backfill import BackfillResult, OnStored
-    from mindex.embedding.selection import EmbedderSelection
+    from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
     from mindex.store.base import Store
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
@@ -155,8 +155,11 @@ class EmbeddingQueue:
         done = BackfillResult(0, 0)
         self._selection.note_use()
         while True:
-            active = self._selection.active()
-            if active.embedder is None:
+            try:
+                active = self._ready_for(options)
+            except EmbeddingError as error:
+                return replace(done, remaining=self.pending(), note=f"no vectors: {error}", failure=error)
+            if active is None or active.embedder is None:
                 return done
             left = None if limit is None else limit - done.embedded
             job = Backfill(
@@ -167,6 +170,16 @@ class EmbeddingQueue:
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self._selection.active() is active:
                 return done
+
+    def _ready_for(self, options: _BackfillOptions) -> ActiveEmbedder | None:
+        """The embedder whose vectors may be stored; the active one, as it is, if no record waits."""
+        active = self._selection.active()
+        if active.embedder is None:
+            return None
+        only, ids = options.get("entries_only", False), options.get("ids", ())
+        if not self._store.vectors.pending_records(active.embedder.model, 1, entries_only=only, ids=ids):
+            return active
+        return self._selection.for_writing()
 
     # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -89,6 +89,12 @@ class _CopyRun:
             return None
         if any(one.next for one in self.source.vectors.spaces(counted=False)):
             self.notes.append("vectors of a model that is being changed to are left behind; run `mindex reembed` again")
+        if self.source.vectors.count_former():
+            self.notes.append(
+                f"vectors are not copied: some are of the model before {space.name}; run `mindex reembed` first to"
+                " have them copied, or the target makes its own"
+            )
+            return None
         active = self.target.vectors.active_space()
         left = "its vectors are not copied: `mindex backfill` makes those of the target"
         if active not in ("", space.fingerprint):
