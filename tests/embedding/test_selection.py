@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -13,15 +14,20 @@ import pytest
 
 from mindex.embedding.permission import embedder_spec_of
 from mindex.errors import ConfigError
+from mindex.evaluate.cached_models import CachedEmbedder
 from mindex.memory import Memory
 from mindex.model import Model
 from mindex.model.reports import UpgradeOffer
 from mindex.model.spaces import EmbedderSpec
 from mindex.present.reports import status_text
 from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder, create_embedder
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM
+from mindex.store.open import open_store
 from mindex.store.rules.spaces import encode_canary
+from tests.providers.onnx_models import embedder as onnx_embedder
+from tests.providers.onnx_models import rows
 
 pytestmark = pytest.mark.model
 
@@ -248,3 +254,47 @@ def test_a_model_that_is_a_folder_is_found_from_everywhere(tmp_path: Path, monke
 )
 def test_an_address_is_stored_without_its_secrets(url: str, kept: str) -> None:
     assert embedder_spec_of(ProviderSettings("openai", "m", url)).url == kept
+
+
+def test_weights_that_are_swapped_under_one_name_size_and_time_are_noticed(tmp_path: Path) -> None:
+    folder = onnx_embedder(tmp_path / "mine", rows(seed=1))
+    options: dict[str, object] = {"embedding.provider": "local", "embedding.model": str(folder)}
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        memory.add("redis cache")
+        first = memory.status().embedding.sha256
+        assert memory.store.vectors.active_space().endswith(f"@{first}")
+    _swap(folder, tmp_path / "other")
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        added = memory.add("choir sings")
+        assert "is no longer the model that this memory was embedded with" in added.notes[0]
+        assert memory.search("cache").tier == "keyword"
+        (space,) = memory.store.vectors.spaces()
+        assert (space.model.sha256, space.vectors) == (first, 1)
+        assert memory.models.reembed().embedded == 2
+        assert memory.status().embedding.sha256 != first
+
+
+def test_an_evaluation_embeds_again_with_swapped_weights(tmp_path: Path) -> None:
+    folder = onnx_embedder(tmp_path / "mine", rows(seed=1))
+    settings = ProviderSettings("local", str(folder))
+    with closing(open_store(tmp_path / "cache.db")) as cache:
+        before = CachedEmbedder(_made(settings), cache).embed_query("redis cache")
+        _swap(folder, tmp_path / "other")
+        after = CachedEmbedder(_made(settings), cache).embed_query("redis cache")
+        assert not np.allclose(before, after)
+
+
+def _made(settings: ProviderSettings) -> Embedder:
+    embedder = create_embedder(settings)
+    assert embedder is not None
+    return embedder
+
+
+def _swap(folder: Path, other: Path) -> None:
+    """Put other weights of the same size and time into the place of a folder's own."""
+    weights = folder / "model.onnx"
+    replacement = onnx_embedder(other, rows(seed=2)) / "model.onnx"
+    stat = weights.stat()
+    assert replacement.stat().st_size == stat.st_size
+    os.utime(replacement, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    replacement.replace(weights)

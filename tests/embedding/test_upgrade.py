@@ -21,7 +21,6 @@ from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM
 from tests.conftest import write
-from tests.running import run
 
 pytestmark = pytest.mark.model
 
@@ -90,21 +89,21 @@ def test_version_010_does_not_search_a_space_that_new_vectors_are_in(of_010: Pat
 def test_an_export_of_mixed_vectors_leaves_them_out_with_a_note(of_010: Path, tmp_path: Path) -> None:
     with Memory(of_010) as memory:
         memory.add("The harbour master drinks tea")
-        done = memory.export(tmp_path / "all.jsonl", vectors=True)
+        done = memory.transfer.export(tmp_path / "all.jsonl", vectors=True)
         assert "some are of the former model; run `mindex reembed` first" in done.notes[-1]
         assert '"vectors"' not in (tmp_path / "all.jsonl").read_text()
 
 
 def test_a_copy_takes_former_vectors_along_and_mixed_ones_not(of_010: Path, tmp_path: Path) -> None:
     copied = tmp_path / "copied.db"
-    assert run("copy", copied, "--yes", db=of_010).exit_code == 0
+    with Memory(of_010) as memory:
+        assert memory.transfer.copy(str(copied)).notes == ()
     with Memory(copied) as memory:
-        assert memory.store.vectors.active_space() == OF_010
-        assert memory.search("parcels").tier == "hybrid"
+        assert [(space.fingerprint, space.vectors) for space in memory.store.vectors.spaces()] == [(OF_010, RECORDS)]
+        assert memory.search("Parcels of ship 7 wait at pier 7").tier == "hybrid"
     with Memory(of_010) as memory:
         memory.add("The harbour master drinks tea")
-    result = run("copy", tmp_path / "second.db", "--yes", db=of_010)
-    assert "vectors are not copied" in result.output
+        assert any("vectors are not copied" in note for note in memory.transfer.copy(str(tmp_path / "second.db")).notes)
     with Memory(tmp_path / "second.db") as memory:
         assert memory.store.vectors.active_space() == ""
 
@@ -125,7 +124,7 @@ def test_a_killed_reembed_under_load_is_continued_while_servers_search_and_write
     def write_entries() -> None:
         with Memory(of_010) as memory:
             while not stop.is_set() and len(added) < 30:
-                change = memory.add(f"Crane {len(added)} lifts boxes of apples", force=True)
+                change = memory.add(f"Crane {len(added)} lifts boxes of apples")
                 failures.extend(change.notes)
                 added.append(change.id)
                 time.sleep(0.1)
