@@ -164,7 +164,7 @@ class EmbedderSelection:
     def _stand_in_note(self, space: Space) -> str:
         """A note if the settings name the former model, whose package is missing; '' otherwise."""
         from mindex.embedding.upgrade import is_former  # as above
-        from mindex.providers.packaged_models import BUILT_IN, packaged_embedder
+        from mindex.providers.packaged_models import BUILT_IN, packaged_embedder  # as above
 
         if not (is_former(space) and self._names_former(space)):
             return ""
@@ -194,7 +194,7 @@ class EmbedderSelection:
         Raises EmbeddingError if the vectors of the space are of another model, or the space cannot be renamed.
         """
         from mindex.embedding import upgrade  # only what embeds needs it
-        from mindex.embedding.canary import CanaryEmbedder
+        from mindex.embedding.canary import CanaryEmbedder  # likewise
 
         active = self.active()
         embedder = active.embedder
@@ -307,7 +307,7 @@ class EmbedderSelection:
     def _upgrade_offer(self, space: Space, vectors: VectorStore) -> UpgradeOffer | None:
         """How many records have vectors of the former model, which `mindex reembed` replaces."""
         from mindex.embedding.upgrade import minutes  # as in `status`
-        from mindex.model.reports import UpgradeOffer
+        from mindex.model.reports import UpgradeOffer  # likewise
 
         if self._names_former(space):
             return None
