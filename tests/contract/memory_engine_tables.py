@@ -18,7 +18,7 @@ from mindex.model.program_numbers import Slot
 from mindex.model.tokens import Token
 from mindex.store.export_rows import Extraction, Link
 from mindex.store.results import Access
-from mindex.store.rules.spaces import SpaceRoles
+from mindex.store.rules.spaces import Former, SpaceRoles
 from mindex.store.sync_rows import SyncRow
 from mindex.values import dataclass
 
@@ -67,6 +67,8 @@ class Tables:
         self.failures: dict[str, tuple[int, int]] = {}  # turn → (how many extractions failed, when the last one did)
         self.spaces: dict[str, StoredSpace] = {}  # by fingerprint
         self.roles = SpaceRoles()
+        self.former = Former()
+        self.former_ids: list[str] = []  # the records at the time when the space was renamed
         self.canaries: dict[str, VectorArray] = {}  # by fingerprint
         self.tokens: dict[str, Token] = {}  # by name
         self.vectors: dict[tuple[str, str], StoredVectors] = {}  # (fingerprint, record)

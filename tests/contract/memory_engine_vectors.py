@@ -11,7 +11,7 @@ from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.export_rows import ExportedVectors
 from mindex.store.rules import spaces as rules
-from mindex.store.rules.spaces import SpaceRoles, describe_space, described_space
+from mindex.store.rules.spaces import Former, SpaceRoles, describe_space, described_space
 from tests.contract.memory_engine_tables import Connection, StoredSpace, StoredVectors, Tables
 
 
@@ -93,6 +93,41 @@ class MemoryVectors:
         with self._connection.write() as tables:
             return rules.switch(MemorySpaceStatements(tables), model)
 
+    def rename_space(
+        self,
+        old: Model,
+        new: Model,
+        embedder_spec: EmbedderSpec,
+        canary: VectorArray | None = None,
+        *,
+        mixed: bool = False,
+    ) -> bool:
+        with self._connection.write() as tables:
+            return rules.rename(MemorySpaceStatements(tables), old, new, embedder_spec, canary, mixed=mixed)
+
+    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
+        found = self._former()
+        position = found[limit - 1][0] if len(found) >= limit else self._connection.read().former.until
+        return tuple(record for _, record in found[:limit]), position
+
+    def count_former(self) -> int:
+        return len(self._former())
+
+    def _former(self) -> list[tuple[int, Record]]:
+        tables = self._connection.read()
+        return [
+            (position, record)
+            for position, id_ in enumerate(tables.former_ids, 1)
+            if tables.former.done < position <= tables.former.until
+            and (record := tables.records.get(id_)) is not None
+            and record.retired_at is None
+            and (tables.roles.active, id_) in tables.vectors
+        ]
+
+    def pass_former(self, position: int) -> None:
+        with self._connection.write() as tables:
+            rules.pass_former(MemorySpaceStatements(tables), position)
+
     def canary(self, model: Model) -> VectorArray | None:
         return self._connection.read().canaries.get(model.fingerprint)
 
@@ -134,6 +169,29 @@ class MemorySpaceStatements:
 
     def begin_filling(self, model: Model) -> None:
         """Nothing: vectors from an earlier time are as good as new ones."""
+
+    def rename_space(self, old: str, new: Model, embedder_spec: EmbedderSpec, canary: VectorArray | None) -> bool:
+        tables = self._tables
+        if old not in tables.spaces or new.fingerprint in tables.spaces:
+            return False
+        del tables.spaces[old]
+        self.put_space(new, embedder_spec)
+        for key in [key for key in tables.vectors if key[0] == old]:
+            tables.vectors[new.fingerprint, key[1]] = tables.vectors.pop(key)
+        kept = tables.canaries.pop(old, None)
+        if (stored := kept if canary is None else np.array(canary, np.float32)) is not None:
+            tables.canaries[new.fingerprint] = stored
+        return True
+
+    def former(self) -> Former:
+        return self._tables.former
+
+    def set_former(self, former: Former) -> None:
+        self._tables.former = former
+
+    def last_position(self, fingerprint: str) -> int:
+        self._tables.former_ids = [id_ for space, id_ in self._tables.vectors if space == fingerprint]
+        return len(self._tables.former_ids)
 
     def lacks(self, new: Model, old: str) -> bool:
         return any(space == old and not self._tables.has_vectors(new, id_) for space, id_ in self._tables.vectors)

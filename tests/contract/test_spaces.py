@@ -301,3 +301,73 @@ def test_a_reader_of_the_old_space_searches_all_of_a_large_new_one(open_store: O
         for number in (1, 9, 750, 1_498):
             found = reader.retrieval.nearest(wider, vectors[number], Filters(), 3)
             assert (found.hits[0].id, found.size) == (f"r{count - 1 - number}", count + 3)
+
+
+# ── another name for a space ──────────────────────────────────────────────────────────────────────────────────
+
+RENAMED = replace(OLD, name="new", sha256="0" * 64)
+
+
+def former_ids(store: Store, limit: int = 10) -> list[str]:
+    return [record.id for record in store.vectors.former_records(limit)[0]]
+
+
+def test_a_renamed_space_keeps_its_vectors_and_its_canary(store: Store) -> None:
+    store.vectors.put_canary(OLD, one_hot(OLD, 2))
+    assert store.vectors.rename_space(OLD, RENAMED, HERE)
+    assert names(store.vectors.spaces()) == [("new", True, False, 3)]
+    assert store.vectors.spaces()[0].embedder_spec == HERE
+    assert nearest(store, RENAMED, "b") == "b"
+    canary = store.vectors.canary(RENAMED)
+    assert canary is not None
+    assert canary.tolist() == one_hot(OLD, 2).tolist()
+    assert store.vectors.canary(OLD) is None
+    assert (store.vectors.count_former(), former_ids(store)) == (0, [])
+
+
+def test_a_model_whose_space_was_renamed_neither_stores_nor_searches(store: Store) -> None:
+    nearest(store, OLD, "a")
+    store.vectors.rename_space(OLD, RENAMED, HERE, mixed=True)
+    with pytest.raises(SpaceChangedError):
+        embed(store, OLD, "a")
+    with pytest.raises(SpaceChangedError):
+        nearest(store, OLD, "a")
+
+
+def test_former_vectors_are_passed_in_the_order_of_their_records_and_new_records_are_none(store: Store) -> None:
+    assert store.vectors.rename_space(OLD, RENAMED, HERE, one_hot(OLD, 1), mixed=True)
+    add_memories(store, "d")
+    assert embed(store, RENAMED, "d") == 1
+    assert (store.vectors.count_former(), former_ids(store)) == (3, ["a", "b", "c"])
+    records, position = store.vectors.former_records(2)
+    assert [record.id for record in records] == ["a", "b"]
+    assert former_ids(store) == ["a", "b", "c"]  # a run that stops here begins with them again
+    store.vectors.pass_former(position)
+    assert (store.vectors.count_former(), former_ids(store)) == (1, ["c"])
+    store.vectors.pass_former(0)  # by a slower process
+    assert former_ids(store) == ["c"]
+    store.vectors.pass_former(store.vectors.former_records(2)[1])
+    assert (store.vectors.count_former(), former_ids(store)) == (0, [])
+    assert (nearest(store, RENAMED, "a"), store.vectors.pending(RENAMED)) == ("a", 0)
+
+
+def test_a_forgotten_record_has_no_former_vector(store: Store) -> None:
+    store.vectors.rename_space(OLD, RENAMED, HERE, mixed=True)
+    retire(store, "b")
+    assert (store.vectors.count_former(), former_ids(store)) == (2, ["a", "c"])
+
+
+def test_a_space_is_not_renamed_over_another_one_or_while_it_is_replaced(store: Store) -> None:
+    store.vectors.begin_space(NEW, HERE)
+    assert not store.vectors.rename_space(OLD, RENAMED, HERE, mixed=True)
+    assert not store.vectors.rename_space(OLD, NEW, HERE)
+    assert not store.vectors.rename_space(THIRD, RENAMED, HERE)
+    assert [space.model.name for space in store.vectors.spaces()] == ["old", "new/er"]
+
+
+def test_after_a_change_of_model_no_vector_is_a_former_one(store: Store) -> None:
+    store.vectors.rename_space(OLD, RENAMED, HERE, mixed=True)
+    store.vectors.begin_space(NEW, HERE)
+    embed(store, NEW, "a", "b", "c")
+    assert store.vectors.switch_space(NEW)
+    assert (store.vectors.count_former(), former_ids(store)) == (0, [])

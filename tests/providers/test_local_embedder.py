@@ -226,7 +226,7 @@ def test_the_built_in_model_needs_no_name(name: str) -> None:
 
     assert embedder is not None
     assert not embedder.loaded
-    assert embedder.model.fingerprint == f"local/{name or 'mindex-minilm'}/384/mean/256/|"
+    assert embedder.model.fingerprint == f"local/{name or 'mindex-minilm'}/384/mean/256/|@{embedder.model.sha256}"
 
 
 def test_an_unknown_model_fails_when_it_is_needed_and_names_the_one_there_is() -> None:

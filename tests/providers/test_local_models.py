@@ -64,7 +64,7 @@ def row(*words: str) -> np.ndarray:
 def test_a_folder_with_a_model_and_a_tokenizer_is_an_embedder(tmp_path: Path) -> None:
     embedder = local(onnx_models.embedder(tmp_path / "words"))
 
-    assert embedder.model.fingerprint == f"local/{embedder.model.name}/4/mean/256/|"
+    assert embedder.model.fingerprint == f"local/{embedder.model.name}/4/mean/256/|@{embedder.model.sha256}"
     assert embedder.model.name.startswith("words@")
     assert not embedder.loaded
     vectors = embedder.embed(["cache", "the choir sings"])

@@ -52,26 +52,40 @@ class CanaryEmbedder:
     """The embedder of one space of a store. Safe to use from several threads. `writes`: whether vectors are stored."""
 
     def __init__(
-        self, inner: Embedder, store: Store, edition: int = 0, *, writes: bool = True, trust: _Trust | None = None
+        self,
+        inner: Embedder,
+        store: Store,
+        edition: int = 0,
+        *,
+        named: bool = True,
+        writes: bool = True,
+        trust: _Trust | None = None,
     ) -> None:
+        """`named`: whether the space's fingerprint contains the hash of the weights."""
         self.inner = inner
         self._store = store
         self._edition = edition
+        self._named = named
         self._writes = writes and not store.read_only
         self._trust = trust or _Trust()
 
-    def of(self, edition: int) -> CanaryEmbedder:
+    def of(self, edition: int, *, named: bool) -> CanaryEmbedder:
         """The same embedder for another edition of its space."""
-        return self if edition == self._edition else CanaryEmbedder(self.inner, self._store, edition)
+        if (edition, named) == (self._edition, self._named):
+            return self
+        return CanaryEmbedder(self.inner, self._store, edition, named=named)
 
     def for_queries(self) -> CanaryEmbedder:
         """The same embedder for queries: it writes nothing and waits for no lock."""
-        return CanaryEmbedder(self.inner, self._store, self._edition, writes=False, trust=self._trust)
+        named, trust = self._named, self._trust
+        return CanaryEmbedder(self.inner, self._store, self._edition, named=named, writes=False, trust=trust)
 
     @property
     def model(self) -> Model:
         model = self.inner.model
-        return replace(model, edition=self._edition) if self._edition else model
+        if self._named and not self._edition:
+            return model
+        return replace(model, edition=self._edition, sha256=model.sha256 if self._named else "")
 
     @property
     def loaded(self) -> bool:

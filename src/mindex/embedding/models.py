@@ -9,6 +9,7 @@ from mindex.embedding.canary import CanaryEmbedder
 from mindex.embedding.permission import embedder_spec_of
 from mindex.embedding.reembed import plan_reembed, reembed
 from mindex.embedding.selection import EmbedderSelection
+from mindex.embedding.upgrade import BUILT_IN_SPEC, FormerVectors
 from mindex.errors import MindexError, UsageError
 from mindex.model import Check, Report, Role
 from mindex.model.reports import ListedModel, PullReport, ReembedReport
@@ -101,7 +102,10 @@ class Models:
             begun = next((space for space in spaces if space.next), None)
             kept = begun or next((space for space in spaces if space.active and not selection.mismatch(space)), None)
             if kept is not None:
-                return kept.embedder_spec, selection.permitted(kept.embedder_spec)
+                spec = kept.embedder_spec
+                if kept.active and selection.is_upgraded(kept):
+                    spec = BUILT_IN_SPEC
+                return spec, selection.permitted(spec)
             return selection.configured_spec, selection.configured
         active = next((space.embedder_spec for space in spaces if space.active), selection.configured_spec)
         named_by_caller = bool(provider)
@@ -248,7 +252,7 @@ class Models:
                     _with_short_timeout(selection.permitted(spec) if active.space else configured)
                 )
                 embedder = selection.guarded(embedder, space.model.edition if space is not None else 0)
-            if isinstance(embedder, CanaryEmbedder):
+            if isinstance(embedder, CanaryEmbedder | FormerVectors):
                 embedder.load()  # reaches a server that the breaker keeps others from
                 embedder.prove()
             return embedder

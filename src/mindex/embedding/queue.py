@@ -13,14 +13,14 @@ from logging import getLogger
 from time import monotonic
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.errors import MindexError, StoreError
+from mindex.errors import EmbeddingError, MindexError, StoreError
 from mindex.model import Change, Report
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 
 if TYPE_CHECKING:
     from mindex.embedding.backfill import BackfillResult, OnStored
-    from mindex.embedding.selection import EmbedderSelection
+    from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
     from mindex.store.base import Store
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
@@ -180,8 +180,11 @@ class EmbeddingQueue:
         done = BackfillResult(0, 0)
         self._selection.note_use()
         while True:
-            active = self._selection.active()
-            if active.embedder is None:
+            try:
+                active = self._ready_for(options)
+            except EmbeddingError as error:
+                return replace(done, remaining=self.pending(), note=f"no vectors: {error}", failure=error)
+            if active is None or active.embedder is None:
                 return done
             left = None if limit is None else limit - done.embedded
             job = Backfill(
@@ -192,6 +195,16 @@ class EmbeddingQueue:
             done = replace(part, embedded=done.embedded + part.embedded)
             if not part.replaced or self._selection.active() is active:
                 return done
+
+    def _ready_for(self, options: _BackfillOptions) -> ActiveEmbedder | None:
+        """The embedder whose vectors may be stored; the active one, as it is, if no record waits."""
+        active = self._selection.active()
+        if active.embedder is None:
+            return None
+        only, ids = options.get("entries_only", False), options.get("ids", ())
+        if not self._store.vectors.pending_records(active.embedder.model, 1, entries_only=only, ids=ids):
+            return active
+        return self._selection.for_writing()
 
     # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────
 

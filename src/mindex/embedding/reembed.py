@@ -1,20 +1,22 @@
 """Changes the embedding model: a new space is filled beside the active one, which serves until the switch.
 
 A process that is killed leaves what it embedded, and the next run goes on from there. The same model can be embedded
-anew, too: as another edition of its space.
+anew, too: as another edition of its space. Vectors of the model that was built in before are replaced in place.
 """
 
 from dataclasses import replace
 from time import monotonic, sleep
 
-from mindex.embedding.backfill import Backfill, BackfillResult, OnStored
+from mindex.embedding.backfill import BATCH, Backfill, BackfillResult, OnStored, embed
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
+from mindex.embedding.upgrade import is_former, name_weights, rename_former
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.model import Progress, Report, VectorArray
+from mindex.model import Progress, Record, Report, VectorArray
 from mindex.model.reports import ReembedReport
 from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
 
@@ -47,13 +49,17 @@ def reembed(
     forget_card = getattr(embedder, "forget_card", None)
     if forget_card is not None:  # a server's model may have been replaced: its old card must not decide
         forget_card()
-    guarded = CanaryEmbedder(embedder, store, _edition(store, embedder, force=force))
-    model = guarded.model
     source = _active_name(store)
+    _rename_active(store, embedder, force=force)
+    edition, named = _edition(store, embedder, force=force)
+    guarded = CanaryEmbedder(embedder, store, edition, named=named)
+    model = guarded.model
     store.vectors.begin_space(model, embedder_spec)
     store.vectors.drop_unused_spaces()  # what an earlier change to another model left
     fills_active = store.vectors.active_space() == model.fingerprint
+    replaced = _replace_former(store, guarded, report) if fills_active else 0
     done = _fill(store, guarded, embedder_spec, report, on_stored if fills_active else None)
+    done = replace(done, embedded=done.embedded + replaced)
     store.vectors.drop_unused_spaces()
     store.caches.clear((QUERY_CACHE,))
     notes = (done.note,) if done.note else ()
@@ -66,10 +72,13 @@ def reembed(
 
 def plan_reembed(store: Store, embedder: Embedder, *, force: bool = False) -> ReembedReport:
     """How much there is to embed, and roughly how long it takes: a few pieces are embedded to measure."""
-    edition = _edition(store, embedder, force=force)
-    model = replace(embedder.model, edition=edition)
+    edition, named = _edition(store, embedder, force=force)
+    model = replace(embedder.model, edition=edition, sha256=embedder.model.sha256 if named else "")
     records = store.vectors.pending(model)
     sample = store.vectors.pending_records(model, _SAMPLED_RECORDS)
+    if model.fingerprint == store.vectors.active_space():
+        records += store.vectors.count_former()
+        sample = (*sample, *store.vectors.former_records(_SAMPLED_RECORDS)[0])
     pieces = [piece for record in sample for piece in embedding_pieces(record)]
     count = round(len(pieces) * records / len(sample)) if sample else 0
     measured = pieces[:: max(1, len(pieces) // _SAMPLED_PIECES)][:_SAMPLED_PIECES]
@@ -93,8 +102,54 @@ def _embed_canary(embedder: Embedder) -> VectorArray:
     return found
 
 
-def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
-    """Which edition of the space to fill: the vectors that are there may be of another model, or unwanted (`force`)."""
+def _rename_active(store: Store, embedder: Embedder, *, force: bool) -> None:
+    """Rename the active space if its vectors serve with this model: they need not be embedded beside it."""
+    space = next((one for one in store.vectors.spaces(counted=False) if one.active), None)
+    if space is None or force:
+        return
+    embedder.load()
+    if embedder.model == BUILT_IN and is_former(space):
+        rename_former(store, space.model, embedder)
+    else:
+        name_weights(store, space, embedder)
+
+
+def _replace_former(store: Store, embedder: Embedder, report: Report | None) -> int:
+    """Replace vectors of the former model one batch after the other. Returns how many were replaced.
+
+    A run that was stopped goes on behind the last batch that it finished. A record that the model rejects keeps its
+    former vector.
+    """
+    total, replaced = store.vectors.count_former(), 0
+    while True:
+        records, position = store.vectors.former_records(BATCH)
+        if records:
+            replaced += _replace_batch(store, embedder, records)
+            if report is not None:
+                report(Progress("embed", replaced, max(total, replaced)))
+        store.vectors.pass_former(position)
+        if len(records) < BATCH:
+            store.vectors.pack()
+            return replaced
+
+
+def _replace_batch(store: Store, embedder: Embedder, records: tuple[Record, ...]) -> int:
+    try:
+        return store.vectors.put(embedder.model, embed(embedder, records))
+    except SpaceChangedError:
+        raise
+    except EmbeddingError:
+        if len(records) == 1:
+            embedder.embed([SENTENCE])  # raises if it is the model that failed, and not the record
+            return 0
+        return sum(_replace_batch(store, embedder, (record,)) for record in records)
+
+
+def _edition(store: Store, embedder: Embedder, *, force: bool) -> tuple[int, bool]:
+    """Which edition of the space to fill, and whether its fingerprint contains the hash of the weights.
+
+    The vectors that are there may be of another model, or unwanted (`force`).
+    """
     found = _embed_canary(embedder)
     model = embedder.model  # known by now
 
@@ -105,18 +160,18 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> int:
     spaces = [
         space
         for space in store.vectors.spaces(counted=False)
-        if replace(space.model, edition=0).fingerprint == replace(model, edition=0).fingerprint
+        if replace(space.model, edition=0).may_be(replace(model, edition=0))
     ]
     begun = next((space for space in spaces if space.next), None)
     if begun is not None and agrees(begun):
-        return begun.model.edition
+        return begun.model.edition, bool(begun.model.sha256)
     active = next((space for space in spaces if space.active), None)
     if begun is None and not force and (active is None or agrees(active)):
-        return active.model.edition if active is not None else 0
+        return (active.model.edition, bool(active.model.sha256)) if active is not None else (0, True)
     if begun is None and not force:
         message = f"{space_name(model)} has become another model than the one that this memory was embedded with"
         raise EmbeddingError(message, "run `mindex reembed --force` to embed everything again")
-    return max((space.model.edition for space in spaces), default=-1) + 1
+    return max((space.model.edition for space in spaces), default=-1) + 1, True
 
 
 def _active_name(store: Store) -> str:

@@ -24,7 +24,9 @@ from mindex.store.base import Store, VectorStore
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a keyword search uses neither (tests/test_costs.py)
-    from mindex.model.reports import EmbeddingStatus, ReembedProgress
+    from mindex.model.reports import EmbeddingStatus, ReembedProgress, UpgradeOffer
+
+_REEMBED = "run `mindex reembed`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +113,15 @@ class EmbedderSelection:
             return ActiveEmbedder(fingerprint, self.guarded(embedder), self.configured_spec)
         if before is not None and not before.space and _makes_vectors_of(before.embedder, space.model):
             # The first vectors were our own.
-            return replace(before, space=fingerprint, embedder=self.guarded(before.embedder, space.model.edition))
+            return replace(before, space=fingerprint, embedder=self._guarded_for(before.embedder, space.model))
         if self.mismatch(space):  # it does not serve, but an unknown provider is still an error
             self._providers.embedder(self.configured)
         return ActiveEmbedder(fingerprint, self._embedder_of(space), space.embedder_spec)
 
     def _embedder_of(self, space: Space) -> Embedder | None:
         """The embedder that a space was made with, or one whose error names the reason why it cannot be used."""
+        if self.is_upgraded(space):
+            return self._over_former_vectors(space)
         spec = space.embedder_spec
         if (
             not spec.model and PROVIDERS.get(spec.provider, Provider()).has_packages
@@ -130,22 +134,95 @@ class EmbedderSelection:
         if isinstance(embedder, Unavailable):
             return replace(embedder, model=space.model)
         if embedder is not None and _makes_vectors_of(embedder, space.model):
-            return self.guarded(embedder, space.model.edition)
+            return self._guarded_for(embedder, space.model)
         now = embedder.model.dimensions if embedder is not None else 0
         changed = "is no longer the model that this memory was embedded with"
         if now and now != space.model.dimensions:
             changed = f"now has {now} dimensions, this memory was embedded with {space.model.dimensions}"
         return Unavailable(space.model, f"{space.name} {changed}", "run `mindex reembed`")
 
-    def guarded(self, embedder: Embedder | None, edition: int = 0) -> Embedder | None:
+    def _guarded_for(self, embedder: Embedder | None, space: Model) -> Embedder | None:
+        named = bool(space.sha256) or embedder is None or not embedder.model.sha256
+        return self.guarded(embedder, space.edition, named=named)
+
+    # ── the model that was built in before ────────────────────────────────────────────────────────────────────
+
+    def is_upgraded(self, space: Space) -> bool:
+        """Whether the built-in model answers over a space of the model before it.
+
+        Not if the settings name that model and its package is installed.
+        """
+        from mindex.embedding.upgrade import is_former  # only where the space is not what it was
+
+        if not self._providers.checks_canaries or not is_former(space):
+            return False
+        return not (self._names_former(space) and self._stand_in_note(space) == "")
+
+    def _names_former(self, space: Space) -> bool:
+        return self._settings.is_set("embedding.model") and self.configured_spec.model == space.model.name
+
+    def _stand_in_note(self, space: Space) -> str:
+        """A note if the settings name the former model, whose package is missing; '' otherwise."""
+        from mindex.embedding.upgrade import is_former  # as above
+        from mindex.providers.packaged_models import BUILT_IN, packaged_embedder  # as above
+
+        if not (is_former(space) and self._names_former(space)):
+            return ""
+        package = packaged_embedder(space.model.name)
+        if package is None or package.installed:
+            return ""
+        return (
+            f"the settings name {space.model.name}, which is not installed: {BUILT_IN.name} answers over its vectors,"
+            f" and new records get none; run: {package.install}"
+        )
+
+    def _over_former_vectors(self, space: Space) -> Embedder | None:
+        from mindex.embedding.upgrade import BUILT_IN_SPEC, FormerVectors  # as above
+
+        settings = replace(
+            self.configured, provider=BUILT_IN_SPEC.provider, model=BUILT_IN_SPEC.model, url="", dimensions=0
+        )
+        embedder = self._providers.embedder(settings)
+        if embedder is None or isinstance(embedder, Unavailable):
+            return embedder
+        writes = not self._store.read_only and not self._names_former(space)
+        return FormerVectors(embedder, space.model, self._store, writes=writes)
+
+    def for_writing(self) -> ActiveEmbedder:
+        """The embedder of `active`, in whose space its vectors may be stored: the space is renamed if it must be.
+
+        Raises EmbeddingError if the vectors of the space are of another model, or the space cannot be renamed.
+        """
+        from mindex.embedding import upgrade  # only what embeds needs it
+        from mindex.embedding.canary import CanaryEmbedder  # likewise
+
+        active = self.active()
+        embedder = active.embedder
+        if self._store.read_only:
+            return active
+        if isinstance(embedder, upgrade.FormerVectors):
+            if not embedder.writes:
+                raise EmbeddingError(f"this database keeps vectors of {embedder.model.name}", _REEMBED)
+            if not upgrade.rename_former(self._store, embedder.model, embedder.inner):
+                if self.active() is not active:
+                    return self.active()  # another process was faster
+                raise EmbeddingError(f"new vectors cannot be stored beside those of {embedder.model.name}", _REEMBED)
+            return self.active()
+        if isinstance(embedder, CanaryEmbedder) and not embedder.model.sha256:
+            space = next((one for one in self._store.vectors.spaces(counted=False) if one.active), None)
+            if space is not None and upgrade.name_weights(self._store, space, embedder.inner):
+                return self.active()
+        return active
+
+    def guarded(self, embedder: Embedder | None, edition: int = 0, *, named: bool = True) -> Embedder | None:
         """The embedder of one edition of a space; it stores no vectors when the model changed behind its name."""
         if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:
             return embedder
         from mindex.embedding.canary import CanaryEmbedder  # a keyword search makes no embedder
 
         if isinstance(embedder, CanaryEmbedder):
-            return embedder.of(edition)
-        return CanaryEmbedder(embedder, self._store, edition)
+            return embedder.of(edition, named=named)
+        return CanaryEmbedder(embedder, self._store, edition, named=named)
 
     # ── what the settings name ────────────────────────────────────────────────────────────────────────────────
 
@@ -193,7 +270,11 @@ class EmbedderSelection:
             return ()
         self._noted = True
         spaces = self._store.vectors.spaces(counted=False)
-        return tuple(filter(None, (self.mismatch(one) for one in spaces if one.fingerprint == active.space)))
+        return tuple(
+            note
+            for one in spaces
+            if one.fingerprint == active.space and (note := self._stand_in_note(one) or self.mismatch(one))
+        )
 
     # ── status ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -211,15 +292,27 @@ class EmbedderSelection:
         spaces = vectors.spaces()
         space = next((one for one in spaces if active.space and one.active), None)
         model = space.model if space is not None else active.embedder.model
+        weights = getattr(active.embedder, "inner", active.embedder).model
         return EmbeddingStatus(
             visible(model.provider),
             visible(model.name),
             model.dimensions,
             vectors.pending(model),
-            note=self.mismatch(space) if space is not None else "",
+            note=(self._stand_in_note(space) or self.mismatch(space)) if space is not None else "",
             reembedding=self.unfinished_change(spaces, vectors),
-            sha256=model.sha256 or active.embedder.model.sha256,
+            upgrade=self._upgrade_offer(space, vectors) if space is not None else None,
+            sha256=model.sha256 or weights.sha256,
         )
+
+    def _upgrade_offer(self, space: Space, vectors: VectorStore) -> UpgradeOffer | None:
+        """How many records have vectors of the former model, which `mindex reembed` replaces."""
+        from mindex.embedding.upgrade import minutes  # as in `status`
+        from mindex.model.reports import UpgradeOffer  # likewise
+
+        if self._names_former(space):
+            return None
+        records = space.vectors if self.is_upgraded(space) else vectors.count_former()
+        return UpgradeOffer(records, minutes(records)) if records else None
 
     def search_tier(self) -> tuple[Tier, str]:
         """The tier of a search now, and why it is not hybrid. Calls no server and loads no model.
@@ -254,8 +347,11 @@ class EmbedderSelection:
 
 
 def _makes_vectors_of(embedder: Embedder | None, space: Model) -> bool:
-    """Whether an embedder makes vectors of this space; one that was never used may not know its dimensions yet."""
+    """Whether an embedder makes vectors of this space; one that was never used may not know its dimensions yet.
+
+    A hash of the weights that one of them lacks does not count: the canary decides.
+    """
     if embedder is None:
         return False
     dimensions = embedder.model.dimensions if embedder.loaded else space.dimensions
-    return replace(embedder.model, dimensions=dimensions, edition=space.edition).fingerprint == space.fingerprint
+    return replace(embedder.model, dimensions=dimensions, edition=space.edition).may_be(space)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
 from mindex.evaluate.question_sets import QuestionSet, Text
 from mindex.memory import Memory
 from mindex.model import CollectionReport, Progress, Record, Report
+from mindex.providers.factory import ConfiguredProviders
 from mindex.store.base import Store
 from mindex.store.open import scratch_database
 from mindex.temporary_files import temporary_folder
@@ -239,8 +240,16 @@ def _key(sets: Sequence[QuestionSet], settings: Mapping[str, str]) -> str:
     # An entry without a date is as old as the memory, and its age counts.
     dated = all(text.is_turn and text.date for found in sets for text in found.texts if text.is_entry)
     today = "" if dated else to_iso(now_ms())[:10]
-    content = "\0".join([mindex.__version__, *(found.digest for found in sets), _source_hash(), today, *values])
+    made_by = [_source_hash(), today, _fingerprint(settings)]
+    content = "\0".join([mindex.__version__, *(found.digest for found in sets), *made_by, *values])
     return f"{_folder_name(sets)}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+
+def _fingerprint(settings: Mapping[str, str]) -> str:
+    """What the vectors are made with: other weights under the same name make another memory."""
+    providers = ConfiguredProviders(settings_for(settings))
+    embedder = providers.embedder(providers.settings("embedding"))
+    return replace(embedder.model, dimensions=0).fingerprint if embedder is not None else ""
 
 
 def _source_hash() -> str:

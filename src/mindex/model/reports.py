@@ -80,6 +80,14 @@ class CollectionStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class UpgradeOffer:
+    """Records with vectors of the model that was built in before; `mindex reembed` replaces them in place."""
+
+    records: int
+    minutes: int  # estimated
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
     """The model that is searched with, and how many records it is still to embed."""
 
@@ -88,6 +96,7 @@ class EmbeddingStatus:
     dimensions: int = 0
     pending: int = 0
     reembedding: ReembedProgress | None = None
+    upgrade: UpgradeOffer | None = None
     note: str = ""  # when the settings name another model
     sha256: str = ""  # of the model's weights, if they are on this machine
 

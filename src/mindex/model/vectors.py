@@ -1,6 +1,7 @@
 """Models of each role, and the vectors that embedding models make."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mindex.values import dataclass
@@ -30,15 +31,24 @@ class Model:
     # Mean and deviation of the cosine of random pairs: the values of unrelated texts.
     background_mean: float = 0.05
     background_std: float = 0.11
-    sha256: str = ""  # of the weights, if they are on this machine
+    # Of the weights, or what the provider reports of them; '' if it is not known.
+    sha256: str = ""
     # Raised when everything is embedded again under the same name: older vectors are not comparable.
     edition: int = 0
 
     @property
     def fingerprint(self) -> str:
         prefixes = f"{self.query_prefix}|{self.text_prefix}"
+        weights = f"@{self.sha256}" if self.sha256 else ""
         edition = f"#{self.edition}" if self.edition else ""
-        return f"{self.provider}/{self.name}/{self.dimensions}/{self.pooling}/{self.max_tokens}/{prefixes}{edition}"
+        settings = f"{self.dimensions}/{self.pooling}/{self.max_tokens}/{prefixes}"
+        return f"{self.provider}/{self.name}/{settings}{weights}{edition}"
+
+    def may_be(self, other: "Model") -> bool:
+        """Whether two fingerprints are equal, or differ only in a hash of the weights that one of them lacks."""
+        if self.sha256 and other.sha256:
+            return self.fingerprint == other.fingerprint
+        return replace(self, sha256="").fingerprint == replace(other, sha256="").fingerprint
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from itertools import groupby
 from mindex.clock import to_iso
 from mindex.model import Check, IndexReport, Status
 from mindex.model.records import IMPORTED
-from mindex.model.reports import ListedModel, PullReport, ReembedReport, RepairReport, SkippedFile
+from mindex.model.reports import ListedModel, PullReport, ReembedReport, RepairReport, SkippedFile, UpgradeOffer
 from mindex.model.spaces import model_title, visible
 from mindex.present.fence import inline
 from mindex.present.hooks import pause_text
@@ -69,6 +69,7 @@ def status_text(status: Status) -> str:
         f"records: {records}",
         f"embedding: {model}, {embedding.pending} pending",
         *([f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)"] if change else []),
+        *([upgrade_text(offer)] if (offer := embedding.upgrade) else []),
         *([f"note: {embedding.note}"] if embedding.note else []),
         f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
@@ -84,6 +85,13 @@ def status_text(status: Status) -> str:
             + f"{amount(one.documents, 'document')}, {amount(one.chunks, 'chunk')}{when}{missing}{inline(context)}"
         )
     return "\n".join(lines)
+
+
+def upgrade_text(offer: UpgradeOffer) -> str:
+    return (
+        f"upgrade: {amount(offer.records, 'record')} with vectors of the former model; run `mindex reembed`"
+        f" (about {amount(offer.minutes, 'minute')}) for better answers"
+    )
 
 
 def checks_json(checks: Sequence[Check]) -> dict[str, Json]:

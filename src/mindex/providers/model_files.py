@@ -81,4 +81,6 @@ def _cache_file(role: str, files: Sequence[Path]) -> Path:
 
 
 def _stamps(files: Sequence[Path]) -> dict[str, list[int]]:
-    return {str(file): [file.stat().st_size, file.stat().st_mtime_ns] for file in files}
+    """What changes when a file is replaced or written: a copy may keep the size and the time of the other file."""
+    found = [(file, file.stat()) for file in files]
+    return {str(file): [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns] for file, stat in found}

@@ -3,7 +3,7 @@
 Their files are read by path; the code of the packages around them is never run.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -98,6 +98,16 @@ MINILM = Model(
     sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
 )
 
+# The built-in model was trained to keep its vectors comparable with those of the model that it was made of.
+_READS = {BUILT_IN: (MINILM,)}
+
+
+def reads_vectors_of(model: Model, stored: Model) -> bool:
+    """Whether queries by a model find what is stored with vectors of another one: true for one pair only."""
+    plain = replace(stored, edition=0)
+    return any(former.may_be(plain) for former in _READS.get(model, ()))
+
+
 # They read only the first 256 tokens, though they could read 512: what is embedded is at most a kilobyte long, and
 # 512 tokens take three times as long as 256 (173 against 63 ms).
 _small_model = partial(Model, "local", dimensions=384, pooling="cls", query_prefix=_BGE_PREFIX, max_tokens=256)
@@ -161,6 +171,12 @@ EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
         ),
     ),
 )
+
+
+def packaged_embedder(name: str) -> PackagedModel | None:
+    """Return the package of an embedding model; None for the built-in one and for an unknown name."""
+    return next((package for model, package in EMBEDDERS if model.name == name), None)
+
 
 # The first one is the default of `rerank.provider = local`.
 RERANKERS: tuple[PackagedModel, ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from mindex.errors import EmbeddingError
-from mindex.model import VectorArray
+from mindex.model import Model, VectorArray
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
@@ -122,7 +122,9 @@ class QueryEmbedder:
         return vector
 
     def _key(self, text: str, *, answer: bool) -> str:
-        parts = f"{self.embedder.model.fingerprint}\n{_ANSWERS if answer else ''}{text}"
+        # Over vectors of a former model, which other processes search with that model, it is not the space's.
+        model: Model = getattr(self.embedder, "queried_with", self.embedder.model)
+        parts = f"{model.fingerprint}\n{_ANSWERS if answer else ''}{text}"
         return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()
 
     def close(self) -> None:

@@ -442,6 +442,31 @@ class VectorStore(Protocol):
         is being filled meanwhile.
         """
 
+    def rename_space(
+        self,
+        old: Model,
+        new: Model,
+        embedder_spec: EmbedderSpec,
+        canary: VectorArray | None = None,
+        *,
+        mixed: bool = False,
+    ) -> bool:
+        """Give a space with its vectors another fingerprint; without a canary, it keeps its own.
+
+        `mixed`: the active space's vectors are of a model whose vectors the new one can read. Until `pass_former` has
+        passed all their records, `former_records` returns them. Returns False, and changes nothing, if the space has
+        gone, if one of the new name exists, if the active one is about to be replaced, or if the engine cannot do it.
+        """
+
+    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
+        """The first records whose vectors are of the model before, and the position to pass when they have new ones."""
+
+    def count_former(self) -> int:
+        """How many records have vectors of the model before the one of the active space."""
+
+    def pass_former(self, position: int) -> None:
+        """Note that the records up to a position, which `former_records` returned, have new vectors."""
+
     def canary(self, model: Model) -> VectorArray | None:
         """The vector of the canary sentence that was stored for this space, or None."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from mindex.clock import now_ms
 from mindex.embedding.canary import is_same
 from mindex.errors import ConflictError, UsageError
-from mindex.model import Document, Progress, Record, Report
+from mindex.model import Document, Model, Progress, Record, Report
 from mindex.model.spaces import Space
 from mindex.model.transfer import CopiedTable, CopyReport
 from mindex.store.base import DocumentUpdate, Store
@@ -54,6 +54,8 @@ class _CopyRun:
     notes: list[str] = field(default_factory=list)
     started: int = field(default_factory=now_ms)
     _space: Space | None = None
+    # The space in the target: its fingerprint may have the hash of the weights, and the source's not, or vice versa.
+    _target_model: Model = field(default_factory=lambda: Model("", "", 0))
     _done: int = 0
     _total: int = 0
 
@@ -89,12 +91,19 @@ class _CopyRun:
             return None
         if any(one.next for one in self.source.vectors.spaces(counted=False)):
             self.notes.append("vectors of a model that is being changed to are left behind; run `mindex reembed` again")
-        active = self.target.vectors.active_space()
+        if self.source.vectors.count_former():
+            self.notes.append(
+                f"vectors are not copied: some are of the model before {space.name}; run `mindex reembed` first to"
+                " have them copied, or the target makes its own"
+            )
+            return None
+        here = next((one for one in self.target.vectors.spaces(counted=False) if one.active), None)
         left = "its vectors are not copied: `mindex backfill` makes those of the target"
-        if active not in ("", space.fingerprint):
+        if here is not None and not here.model.may_be(space.model):
             self.notes.append(f"the target is embedded with another model than {space.name}; {left}")
             return None
-        mine, theirs = self.source.vectors.canary(space.model), self.target.vectors.canary(space.model)
+        self._target_model = there = here.model if here is not None else space.model
+        mine, theirs = self.source.vectors.canary(space.model), self.target.vectors.canary(there)
         if mine is not None and theirs is not None and not is_same(mine, theirs):
             self.notes.append(f"{space.name} makes other vectors in the target than here; {left}")
             return None
@@ -111,7 +120,7 @@ class _CopyRun:
             if self._space is not None and not self.dry_run:
                 canary = self.source.vectors.canary(self._space.model)
                 if canary is not None:
-                    self.target.vectors.put_canary(self._space.model, canary)
+                    self.target.vectors.put_canary(self._target_model, canary)
         if "maintenance" in self.source.capabilities:
             self._total = sum(self.source.maintenance.status().records.values())
         if self._both("files"):
@@ -225,12 +234,13 @@ class _CopyRun:
             return
         vectors = self.source.vectors.with_fluency(space.model, ids)
         self.read.add_vectors(vectors)
-        there = self.target.vectors.stored(space.model, ids) if self.target.vectors.active_space() else {}
+        there = self.target.vectors.stored(self._target_model, ids) if self.target.vectors.active_space() else {}
         lacking = [one for one in vectors if one.record not in there]
         if lacking:
             stored = len(lacking)
             if not self.dry_run:
-                stored = self.target.vectors.put(space.model, lacking, space.embedder_spec)
+                spec = space.embedder_spec if self._target_model == space.model else None
+                stored = self.target.vectors.put(self._target_model, lacking, spec)
             self.copied[VECTORS] += stored
 
     def _advance(self, stage: str, rows: int) -> None:
@@ -264,7 +274,7 @@ class _CopyRun:
     def _compare_vectors(self, records: Sequence[Record]) -> None:
         if self._space is not None:
             ids = [record.id for record in records]
-            self.found.add_vectors(self.target.vectors.with_fluency(self._space.model, ids))
+            self.found.add_vectors(self.target.vectors.with_fluency(self._target_model, ids))
         self._advance("verify", len(records))
 
     def report(self) -> CopyReport:

@@ -24,6 +24,7 @@ FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
 _REPORT_EVERY = 500
 # The log is pruned by age and length and holds queries of all agents; ranking needs only its sums, which are exported.
 _ACCESS_LOG_NOTE = "the access log is not exported, only its sums; `mindex copy` and `mindex backup` take it along"
+_MIXED = "vectors are left out: some are of the former model; run `mindex reembed` first"
 _BUFFERED_CHARACTERS = 4_000_000  # of markdown: an export of any size needs little memory
 
 
@@ -43,7 +44,8 @@ def export(
     imported = imported_collections(store)
     # Chunks belong to every agent: they are no part of what one agent takes along.
     taken = imported if agent == "*" and format_ == "jsonl" else ()
-    with store.entries.export_snapshot(agent, vectors=vectors) as snapshot:
+    mixed = vectors and "vectors" in store.capabilities and store.vectors.count_former()
+    with store.entries.export_snapshot(agent, vectors=vectors and not mixed) as snapshot:
         counted = _CountedRows(snapshot, report)
         reported = replace(snapshot, rows=iter(counted))
         try:
@@ -56,7 +58,7 @@ def export(
             records = counted.read if format_ == "jsonl" else made.records
             damaged = len(store.maintenance.damaged()) if "maintenance" in store.capabilities else 0
             log = (_ACCESS_LOG_NOTE,) if counted.accessed and format_ == "jsonl" else ()
-            notes = (*made.notes, *log, *left_behind, *damage_notes(store))
+            notes = (*made.notes, *log, *left_behind, *damage_notes(store), *((_MIXED,) if mixed else ()))
             return replace(made, records=records, left_out=counted.read - records, damaged=damaged, notes=notes)
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise

@@ -14,7 +14,7 @@ from mindex.store.azure.address import Address
 from mindex.store.azure.connection import Changes, Connection
 from mindex.store.azure.documents import key_of, read_body
 from mindex.store.rules.filters import glob_matches, path_matches
-from mindex.store.rules.spaces import SpaceRoles, describe_space
+from mindex.store.rules.spaces import Former, SpaceRoles, describe_space
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -136,6 +136,19 @@ class AzureSpaceStatements:
 
     def begin_filling(self, model: Model) -> None:
         """Nothing: vectors from an earlier time are as good as new ones."""
+
+    def rename_space(self, *_: object) -> bool:
+        """Never: the fields of an index are named after the space, and cannot be renamed."""
+        return False
+
+    def former(self) -> Former:
+        return Former()
+
+    def set_former(self, former: Former) -> None:
+        """Nothing: no space holds vectors of two models."""
+
+    def last_position(self, fingerprint: str) -> int:  # noqa: ARG002 - no record has a position
+        return 0
 
     def lacks(self, new: Model, old: str) -> bool:
         space, other = schema.space_of(new.fingerprint), schema.space_of(old)

@@ -144,6 +144,19 @@ class AzureVectorStore:
     def switch_space(self, model: Model) -> bool:
         return self._change_spaces(lambda statements: rules.switch(statements, model))
 
+    def rename_space(self, *_: object, **_options: object) -> bool:
+        """Never: the fields of an index are named after the space, and cannot be renamed."""
+        return False
+
+    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:  # noqa: ARG002 - none is ever found
+        return (), 0
+
+    def count_former(self) -> int:
+        return 0
+
+    def pass_former(self, position: int) -> None:
+        """Nothing: no space holds vectors of two models."""
+
     def canary(self, model: Model) -> VectorArray | None:
         return rules.decode_canary(model, self._engine.spaces().canaries.get(model.fingerprint))
 

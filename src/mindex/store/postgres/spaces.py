@@ -4,7 +4,14 @@ from mindex.clock import now_ms
 from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.postgres.connection import Transaction
-from mindex.store.rules.spaces import SpaceRoles, decode_canary, describe_space, described_space, encode_canary
+from mindex.store.rules.spaces import (
+    Former,
+    SpaceRoles,
+    decode_canary,
+    describe_space,
+    described_space,
+    encode_canary,
+)
 
 _SET = "INSERT INTO meta (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _PUT_SPACE = """
@@ -25,6 +32,13 @@ SELECT key, fingerprint FROM spaces WHERE EXISTS (SELECT 1 FROM meta WHERE key =
 AND fingerprint NOT IN (SELECT value FROM meta WHERE key IN ('space', 'next_space'))
 """
 _HAS_VECTORS = "SELECT 1 FROM vectors WHERE space = (SELECT key FROM spaces WHERE fingerprint = %s) LIMIT 1"
+
+_RENAME = "UPDATE spaces SET fingerprint = %s, dimensions = %s, description = %s WHERE fingerprint = %s"
+_LAST_RECORD = """
+SELECT coalesce(max(r.seq), 0) FROM vectors v JOIN records r ON r.owner = v.owner AND r.id = v.record
+WHERE v.piece = 0 AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s)
+"""
+_FORMER = "former"  # the key of the row of `meta` that says which records have vectors of the model before
 
 
 def read_roles(transaction: Transaction) -> SpaceRoles:
@@ -104,6 +118,33 @@ class PostgresSpaceStatements:
 
     def lacks(self, new: Model, old: str) -> bool:
         return self._transaction.value(_LACKS, old, new.fingerprint) is not None
+
+    def rename_space(self, old: str, new: Model, embedder_spec: EmbedderSpec, canary: VectorArray | None) -> bool:
+        transaction = self._transaction
+        if key_of(transaction, old) is None or key_of(transaction, new.fingerprint) is not None:
+            return False
+        transaction.execute(_RENAME, new.fingerprint, new.dimensions, describe_space(new, embedder_spec), old)
+        kept = transaction.value("SELECT value FROM meta WHERE key = %s", canary_key(old))
+        transaction.execute("DELETE FROM meta WHERE key = %s", canary_key(old))
+        if (text := kept if canary is None else encode_canary(canary)) is not None:
+            transaction.execute(_SET, canary_key(new.fingerprint), text)
+        return True
+
+    def former(self) -> Former:
+        return read_former(self._transaction)
+
+    def set_former(self, former: Former) -> None:
+        if former.is_empty:
+            self._transaction.execute("DELETE FROM meta WHERE key = %s", _FORMER)
+        else:
+            self._transaction.execute(_SET, _FORMER, former.encode())
+
+    def last_position(self, fingerprint: str) -> int:
+        return int(self._transaction.value(_LAST_RECORD, fingerprint))
+
+
+def read_former(transaction: Transaction) -> Former:
+    return Former.decode(transaction.value("SELECT value FROM meta WHERE key = %s", _FORMER))
 
 
 # ── canaries ──────────────────────────────────────────────────────────────────────────────────────────────────

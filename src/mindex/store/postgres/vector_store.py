@@ -30,6 +30,10 @@ _EMBEDDED = """
 SELECT r.id FROM vectors v JOIN records r ON r.owner = v.owner AND r.id = v.record AND r.retired_at IS NULL
 WHERE v.piece = 0 AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s) ORDER BY r.seq LIMIT %s
 """
+_OF_FORMER = """
+FROM vectors v JOIN records r ON r.owner = v.owner AND r.id = v.record AND r.retired_at IS NULL
+WHERE v.piece = 0 AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s) AND r.seq > %s AND r.seq <= %s
+"""
 _INDEXES = """
 SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = 'vectors'::regclass AND starts_with(c.relname, 'vectors_hnsw_')
@@ -183,6 +187,48 @@ class PostgresVectorStore:
                 f"this login sees only a part of {self._database.place}, so it cannot change the model of all of it",
                 "have a login of the owner's role run `mindex reembed`",
             )
+
+    def rename_space(
+        self,
+        old: Model,
+        new: Model,
+        embedder_spec: EmbedderSpec,
+        canary: VectorArray | None = None,
+        *,
+        mixed: bool = False,
+    ) -> bool:
+        def rename(transaction: Transaction) -> bool:
+            self._require_all(transaction)
+            spaces.lock_spaces(transaction)
+            statements = spaces.PostgresSpaceStatements(transaction)
+            return rules.rename(statements, old, new, embedder_spec, canary, mixed=mixed)
+
+        return self._engine.write(rename)
+
+    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
+        with self._database.read() as transaction:
+            if (former := spaces.read_former(transaction)).is_empty:
+                return (), 0
+            active = spaces.read_roles(transaction).active
+            query = f"SELECT r.id, r.seq {_OF_FORMER} ORDER BY r.seq LIMIT %s"
+            rows = transaction.rows(query, active, former.done, former.until, limit)
+            position = rows[-1][1] if len(rows) == limit else former.until
+            return record_rows.read_records(transaction, [id_ for id_, _ in rows]), position
+
+    def count_former(self) -> int:
+        with self._database.read() as transaction:
+            if (former := spaces.read_former(transaction)).is_empty:
+                return 0
+            active = spaces.read_roles(transaction).active
+            return int(transaction.value(f"SELECT count(*) {_OF_FORMER}", active, former.done, former.until))
+
+    def pass_former(self, position: int) -> None:
+        def note(transaction: Transaction) -> None:
+            self._require_all(transaction)
+            spaces.lock_spaces(transaction)
+            rules.pass_former(spaces.PostgresSpaceStatements(transaction), position)
+
+        self._engine.write(note)
 
     def canary(self, model: Model) -> VectorArray | None:
         with self._database.read() as transaction:

@@ -25,6 +25,7 @@ from mindex.store.export_rows import (
 )
 from mindex.store.rules.duplicates_numbers_history import EntryStatements, folded_value, unique_value
 from mindex.store.rules.program_numbers import NumberStatements, claim, is_numbered, taken_slots
+from mindex.store.rules.spaces import model_from_fingerprint
 from mindex.store.rules.undo_batch_ids import implied_batch
 
 # An agent has one record of these kinds under each id: another agent's with the same id is not the same.
@@ -203,7 +204,8 @@ def _store(statements: RestoreStatements, rows: Sequence[ExportRow], options: Re
         if row.extraction is not None and row.record.kind == "turn":
             statements.put_extraction(row.record.id, row.extraction)
         if row.vectors and row.record.retired_at is None:
-            for vectors in row.vectors:
+            for exported in row.vectors:
+                vectors = _named_as_here(statements, exported)
                 if _serves(statements, vectors):
                     statements.put_exported_vectors(row.record.id, vectors)
     statements.append_changes(_changes(statements, rows, options))
@@ -236,6 +238,15 @@ def _changes(statements: RestoreStatements, rows: Sequence[ExportRow], options: 
             for change in changes
         )
     return [*kept, *renumbered]
+
+
+def _named_as_here(statements: RestoreStatements, vectors: ExportedVectors) -> ExportedVectors:
+    """Vectors of a model on the machine under the fingerprint of the active space, if only a hash makes them differ."""
+    active = statements.serving_space()
+    if not (active and vectors.model.startswith("local/")) or vectors.model == active:
+        return vectors
+    named_alike = model_from_fingerprint(vectors.model).may_be(model_from_fingerprint(active))
+    return replace(vectors, model=active) if named_alike else vectors
 
 
 def _serves(statements: RestoreStatements, vectors: ExportedVectors) -> bool:

@@ -15,7 +15,9 @@ from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, space_name
 from mindex.values import dataclass
 
-_FINGERPRINT = re.compile(r"([^/]*)/(.*)/(\d{1,9})/([^/]*)/(\d{1,9})/([^|]*)\|(.*?)(?:#([1-9]\d{0,8}))?", re.DOTALL)
+_FINGERPRINT = re.compile(
+    r"([^/]*)/(.*)/(\d{1,9})/([^/]*)/(\d{1,9})/([^|]*)\|(.*?)(?:@([0-9a-f]{64}))?(?:#([1-9]\d{0,8}))?", re.DOTALL
+)
 _NUMBERS = ("dimensions", "max_tokens", "edition", "background_mean", "background_std")
 
 
@@ -25,6 +27,32 @@ class SpaceRoles:
 
     active: str = ""
     filling: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """The records of the active space whose vectors may be of the model before: those after `done`, up to `until`.
+
+    These are positions in the order in which records were stored. A record that changes in the meantime gets a new
+    vector and is still in the range: it is embedded once more.
+    """
+
+    done: int = 0
+    until: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self.done >= self.until
+
+    def encode(self) -> str:
+        return f"{self.done} {self.until}"
+
+    @staticmethod
+    def decode(text: str | None) -> "Former":
+        """What `encode` wrote; empty for None and for what cannot be read."""
+        numbers = (text or "").split()
+        readable = len(numbers) == 2 and all(number.isdecimal() for number in numbers)
+        return Former(int(numbers[0]), int(numbers[1])) if readable else Former()
 
 
 class SpaceStatements(Protocol):
@@ -41,6 +69,18 @@ class SpaceStatements(Protocol):
 
     def lacks(self, new: Model, old: str) -> bool:
         """Whether a live record has vectors in the old space and none in the new one."""
+
+    def rename_space(self, old: str, new: Model, embedder_spec: EmbedderSpec, canary: VectorArray | None) -> bool:
+        """Give a space with all its vectors another fingerprint; False if there is none, or one of the new name.
+
+        Its canary becomes the given one, or is kept.
+        """
+
+    def former(self) -> Former: ...
+    def set_former(self, former: Former) -> None: ...
+
+    def last_position(self, fingerprint: str) -> int:
+        """The position of the last record with vectors in a space, in the order in which records were stored."""
 
 
 def require_role(roles: SpaceRoles, model: Model, *, filling: bool = False) -> None:
@@ -94,7 +134,38 @@ def switch(statements: SpaceStatements, model: Model) -> bool:
     if roles.active and statements.lacks(model, roles.active):
         return False
     statements.set_roles(SpaceRoles(model.fingerprint))
+    statements.set_former(Former())
     return True
+
+
+def rename(
+    statements: SpaceStatements,
+    old: Model,
+    new: Model,
+    embedder_spec: EmbedderSpec,
+    canary: VectorArray | None,
+    *,
+    mixed: bool,
+) -> bool:
+    """Give a space another fingerprint; see `VectorStore.rename_space`."""
+    roles = statements.roles()
+    if mixed and (roles.active != old.fingerprint or roles.filling):
+        return False
+    if not statements.rename_space(old.fingerprint, new, embedder_spec, canary):
+        return False
+    renamed = {old.fingerprint: new.fingerprint}
+    statements.set_roles(SpaceRoles(*(renamed.get(role, role) for role in (roles.active, roles.filling))))
+    if mixed:
+        statements.set_former(Former(0, statements.last_position(new.fingerprint)))
+    return True
+
+
+def pass_former(statements: SpaceStatements, position: int) -> None:
+    """Note that the records up to a position have new vectors; see `VectorStore.pass_former`."""
+    former = statements.former()
+    done = Former(max(former.done, min(position, former.until)), former.until)
+    if done != former:
+        statements.set_former(Former() if done.is_empty else done)
 
 
 # ── vectors of a space ────────────────────────────────────────────────────────────────────────────────────────
@@ -169,9 +240,9 @@ def model_from_fingerprint(fingerprint: str) -> Model:
     parts = _FINGERPRINT.fullmatch(fingerprint)
     if parts is None:  # an import may bring anything
         return Model("", fingerprint, 0)
-    provider, name, dimensions, pooling, max_tokens, query_prefix, text_prefix, edition = parts.groups()
+    provider, name, dimensions, pooling, max_tokens, query_prefix, text_prefix, sha256, edition = parts.groups()
     model = Model(provider, name, int(dimensions), pooling, query_prefix, text_prefix, int(max_tokens))
-    return replace(model, edition=int(edition)) if edition else model
+    return replace(model, sha256=sha256 or "", edition=int(edition or 0))
 
 
 def _described_model(fingerprint: str, values: object) -> Model:

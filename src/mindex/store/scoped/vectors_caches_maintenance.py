@@ -62,6 +62,30 @@ class ScopedVectors:
         self._rules.require_everything()
         return self._vectors.switch_space(model)
 
+    def rename_space(
+        self,
+        old: Model,
+        new: Model,
+        embedder_spec: EmbedderSpec,
+        canary: VectorArray | None = None,
+        *,
+        mixed: bool = False,
+    ) -> bool:
+        self._rules.require_everything()
+        return self._vectors.rename_space(old, new, embedder_spec, canary, mixed=mixed)
+
+    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
+        self._rules.require_everything()
+        return self._vectors.former_records(limit)
+
+    def count_former(self) -> int:
+        """Not told to a principal that sees a part: the number would be that of all agents' records."""
+        return self._vectors.count_former() if self._rules.principal.is_unlimited else 0
+
+    def pass_former(self, position: int) -> None:
+        self._rules.require_everything()
+        self._vectors.pass_former(position)
+
     def canary(self, model: Model) -> VectorArray | None:
         return self._vectors.canary(model)
 

@@ -8,7 +8,14 @@ import sqlite3
 from mindex.clock import now_ms
 from mindex.model import Model, VectorArray
 from mindex.model.spaces import EmbedderSpec, Space
-from mindex.store.rules.spaces import SpaceRoles, decode_canary, describe_space, described_space, encode_canary
+from mindex.store.rules.spaces import (
+    Former,
+    SpaceRoles,
+    decode_canary,
+    describe_space,
+    described_space,
+    encode_canary,
+)
 from mindex.store.sqlite.queries import read_value
 
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -25,6 +32,11 @@ SELECT key FROM models WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'space')
 AND fingerprint NOT IN (SELECT value FROM meta WHERE key IN ('space', 'next_space'))
 """
 _HAS_VECTORS = "SELECT 1 FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?) LIMIT 1"
+_RENAME = "UPDATE OR IGNORE models SET fingerprint = ?, dimensions = ?, settings = ? WHERE fingerprint = ?"
+_LAST_RECORD = """
+SELECT coalesce(max(record), 0) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)
+"""
+_FORMER = "former"  # the key of the row of `meta` that says which records have vectors of the model before
 # Rows that one transaction removes, so that no other write waits long.
 _ROWS_AT_ONCE = 500
 
@@ -91,6 +103,32 @@ class SqliteSpaceStatements:
 
     def lacks(self, new: Model, old: str) -> bool:
         return read_value(self._connection, _LACKS, old, new.fingerprint) is not None
+
+    def rename_space(self, old: str, new: Model, embedder_spec: EmbedderSpec, canary: VectorArray | None) -> bool:
+        connection, description = self._connection, describe_space(new, embedder_spec)
+        if not connection.execute(_RENAME, (new.fingerprint, new.dimensions, description, old)).rowcount:
+            return False
+        kept = read_value(connection, "SELECT value FROM meta WHERE key = ?", _canary_key(old))
+        connection.execute("DELETE FROM meta WHERE key = ?", (_canary_key(old),))
+        if (text := kept if canary is None else encode_canary(canary)) is not None:
+            connection.execute(_SET, (_canary_key(new.fingerprint), text))
+        return True
+
+    def former(self) -> Former:
+        return read_former(self._connection)
+
+    def set_former(self, former: Former) -> None:
+        if former.is_empty:
+            self._connection.execute("DELETE FROM meta WHERE key = ?", (_FORMER,))
+        else:
+            self._connection.execute(_SET, (_FORMER, former.encode()))
+
+    def last_position(self, fingerprint: str) -> int:
+        return int(read_value(self._connection, _LAST_RECORD, fingerprint))
+
+
+def read_former(connection: sqlite3.Connection) -> Former:
+    return Former.decode(read_value(connection, "SELECT value FROM meta WHERE key = ?", _FORMER))
 
 
 # ── canaries ──────────────────────────────────────────────────────────────────────────────────────────────────

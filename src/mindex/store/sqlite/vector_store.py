@@ -31,6 +31,10 @@ SELECT r.id FROM records r LEFT JOIN vectors v ON v.record = r.key AND v.model =
 WHERE v.key IS NULL AND r.retired_at IS NULL {among} LIMIT ?
 """
 _AS_STORED = "ORDER BY r.key"
+_OF_FORMER = """
+FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
+WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) AND v.record > ? AND v.record <= ?
+"""
 
 
 class SqliteVectorStore:
@@ -102,6 +106,41 @@ class SqliteVectorStore:
         # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
         with self._engine.write(durable=True) as connection:
             return rules.switch(spaces.SqliteSpaceStatements(connection), model)
+
+    def rename_space(
+        self,
+        old: Model,
+        new: Model,
+        embedder_spec: EmbedderSpec,
+        canary: VectorArray | None = None,
+        *,
+        mixed: bool = False,
+    ) -> bool:
+        # Durable: vectors of the new model that are stored afterwards must not be found under the old name.
+        with self._engine.write(durable=True) as connection:
+            statements = spaces.SqliteSpaceStatements(connection)
+            return rules.rename(statements, old, new, embedder_spec, canary, mixed=mixed)
+
+    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
+        with self._database.read() as connection:
+            if (former := spaces.read_former(connection)).is_empty:
+                return (), 0
+            active = spaces.read_roles(connection).active
+            query = f"SELECT r.id, r.key {_OF_FORMER} ORDER BY v.record LIMIT ?"
+            rows = connection.execute(query, (active, former.done, former.until, limit)).fetchall()
+            position = rows[-1][1] if len(rows) == limit else former.until
+            return record_rows.read_records(connection, [id_ for id_, _ in rows]), position
+
+    def count_former(self) -> int:
+        with self._database.read() as connection:
+            if (former := spaces.read_former(connection)).is_empty:
+                return 0
+            active = spaces.read_roles(connection).active
+            return int(read_value(connection, f"SELECT count(*) {_OF_FORMER}", active, former.done, former.until))
+
+    def pass_former(self, position: int) -> None:
+        with self._engine.write() as connection:
+            rules.pass_former(spaces.SqliteSpaceStatements(connection), position)
 
     def canary(self, model: Model) -> VectorArray | None:
         with self._database.read() as connection:
