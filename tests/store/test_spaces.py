@@ -39,6 +39,9 @@ def give(store: SqliteStore, model: Model) -> None:
     )
 
 
+OF_010 = replace(MINILM, sha256="")
+
+
 def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     database = Database(path)
@@ -47,7 +50,7 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
         connection.execute(
             "INSERT INTO records (key, id, kind, created_at, updated_at, text) VALUES (1, 'a', 'memory', 1, 1, 'x')"
         )
-        for key, fingerprint in ((1, "test/stray/4/mean/256/|"), (2, MINILM.fingerprint)):
+        for key, fingerprint in ((1, "test/stray/4/mean/256/|"), (2, OF_010.fingerprint)):
             connection.execute(
                 "INSERT INTO models (key, fingerprint, dimensions, created_at) VALUES (?, ?, 384, 1)",
                 (key, fingerprint),
@@ -56,14 +59,14 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
     database.close()
 
     with Memory(path) as memory:
-        assert memory.store.vectors.active_space() == MINILM.fingerprint
+        assert memory.store.vectors.active_space() == OF_010.fingerprint
         searched = memory.store.vectors.spaces()[0]
         assert (searched.model, searched.embedder_spec) == (
-            replace(MINILM, sha256=""),
+            OF_010,
             EmbedderSpec("local", "all-MiniLM-L6-v2"),
         )
         assert memory.models.embedder is not None
-        assert memory.models.embedder.model == MINILM
+        assert memory.models.embedder.model == OF_010
         assert memory.store.vectors.drop_unused_spaces() == 1
 
 
