@@ -78,13 +78,15 @@ def words_pattern(*tables: Words) -> str:
 
 
 def run_words(*tables: Words) -> tuple[frozenset[str], frozenset[str]]:
-    """What a run without blanks has in every text in which `words_pattern` matches: whole words, or parts of it.
+    """What a run without blanks has in every text in which `words_pattern` matches: whole words, or parts of one.
 
-    Of several words it is the longest, of one that begins like a password's word that beginning.
+    Of several words it is the longest that is not a preposition. A word that begins like one for a password is reduced
+    to that beginning, which is looked for already.
     """
     alone, parts = set(), set()
     for word in _words(tables):
-        longest = max(_plain(word).split(), key=len)
+        parts_of_word = _plain(word).split()
+        longest = max((part for part in parts_of_word if part not in TARGETS | AS), key=len)
         if word.startswith("=") and longest.isalpha() and not word.endswith("~"):
             alone.add(longest)
         else:
