@@ -228,7 +228,7 @@ def test_yes_takes_no_folder_of_notes(mindex: Mindex, notes: Path) -> None:
     assert [one["name"] for one in shown["index"]["collections"]] == ["notes"]
 
 
-@pytest.mark.parametrize("broken", ["", "[]", '{"vaults": {"a": {}}}', '{"vaults": {"a": {"path": 7}}}'])
+@pytest.mark.parametrize("broken", ["", "[]", '{"vaults": {"a": {}}}', '{"vaults": {"a": {"path": 7}}}', "[" * 99_999])
 def test_a_broken_file_of_obsidian_is_ignored(notes: Path, broken: str) -> None:
     (notes / ".config" / "obsidian" / "obsidian.json").write_text(broken, encoding="utf-8")
     assert [folder.name for folder in note_folders(Machine("linux", notes, {}))] == ["notes", "Documents"]

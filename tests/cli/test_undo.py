@@ -41,6 +41,12 @@ def test_without_a_terminal_it_shows_the_last_batch_and_needs_yes(mindex: Mindex
     assert mindex("undo", "--yes", "--json").json["undid"] == 2
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_reference_does_not_undo_the_last_batch(mindex: Mindex, pair: tuple[str, str], empty: str) -> None:
+    is_one_error(mindex("undo", empty, "--yes"), "CHANGE|ID is empty; name a change or an id", code=2)
+    assert not is_live(mindex, pair[0])
+
+
 def test_another_agent_has_nothing_to_undo(mindex: Mindex, pair: tuple[str, str]) -> None:
     is_one_error(mindex("--agent", "bob", "undo", "--yes"), "'bob' has changed nothing that can be undone")
     assert not is_live(mindex, pair[0])

@@ -105,6 +105,19 @@ def test_undo_without_a_reference_undoes_nothing_of_another_agent(tmp_path: Path
         assert theirs.history(other)[-1].action == "update"
 
 
+def test_undo_without_a_reference_passes_over_changes_of_which_nothing_is_left(tmp_path: Path) -> None:
+    with (
+        Memory(tmp_path / "m.db", options=OPTIONS) as mine,
+        Memory(tmp_path / "m.db", options=OPTIONS, agent="bob") as theirs,
+    ):
+        old, new = mine.add("The office is in Berlin").id, mine.add("The office is in Hamburg").id
+        mine.update(new, supersedes=old)
+        theirs.forget(old)  # what the supersession changed is changed since
+        assert [(change.record, change.action) for change in mine.last_batch()] == [(new, "add")]
+        mine.undo()
+        assert live(mine, old, new) == [False, False]
+
+
 def test_an_import_is_not_what_undo_without_a_reference_undoes(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "CLAUDE.md").write_text("# Rules\n\nUse tabs.\n")
     own = memory.add("The office is in Berlin").id

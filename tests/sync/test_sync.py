@@ -322,6 +322,15 @@ def test_a_purge_reaches_every_database_and_every_file(laptop: Machine, desktop:
     assert b"Zugspitze" not in b"".join(path.read_bytes() for path in tmp_path.glob("*/memory.db*"))
 
 
+def test_no_line_can_outlive_a_purge(laptop: Machine, desktop: Machine) -> None:
+    later = f"{253_402_300_799_999:015d}.100000000.{STRANGER}"
+    write(laptop, new_memory(1, of=later))
+    exchange(laptop, desktop)
+    laptop.memory.purge(new_memory(1).record)
+    exchange(laptop, desktop)
+    assert desktop.memory.entries.get(new_memory(1).record) is None
+
+
 def test_a_file_that_is_written_anew_never_has_a_name_that_was_used(laptop: Machine) -> None:
     id_ = laptop.memory.add(HARBOUR).id
     laptop.sync()

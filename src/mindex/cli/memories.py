@@ -145,18 +145,20 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
 
 
 @click.command("undo", short_help="Undo the last command, a change, or a memory's last one.")
-@click.argument("reference", default="", metavar="[CHANGE|ID]", shell_complete=completed_by("entries"))
+@click.argument("reference", required=False, metavar="[CHANGE|ID]", shell_complete=completed_by("entries"))
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
-def undo_command(context: Context, reference: str, yes: bool) -> None:
+def undo_command(context: Context, reference: str | None, yes: bool) -> None:
     """Undo one change by its number, or by a memory's id its latest that is not undone yet.
 
     Without either, it shows the last changes that this agent made as one, and asks; where there is no terminal to ask,
     it needs --yes. Undos and imports are passed over. All changes that one command made are undone together. By id,
     every undo goes one change further back; the number of an undo undoes that undo.
     """
+    if reference is not None and not reference.strip():  # an empty variable of a script
+        raise UsageError("CHANGE|ID is empty", "name a change or an id, or leave it out to undo the last command")
     with context.memory() as memory:
-        if not reference:
+        if reference is None:
             changes = memory.last_batch()
             if not yes:
                 _confirm_undo(changes)

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from mindex.agents.locations import Machine
+from mindex.regular_files import read_regular
 
 _USUAL = ("~/notes", "~/Notes", "~/Documents")
 _OBSIDIAN = "{appdata}/obsidian/obsidian.json"
@@ -39,7 +40,7 @@ def has_markdown(folder: Path) -> bool:
 def _vaults(config: Path) -> list[Path]:
     """Return the folders that Obsidian has open or had open; none if its file cannot be read."""
     try:
-        vaults = json.loads(config.read_text(encoding="utf-8"))["vaults"].values()
+        vaults = json.loads(read_regular(config))["vaults"].values()
         return [Path(vault["path"]) for vault in vaults if Path(vault["path"]).is_absolute()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return []

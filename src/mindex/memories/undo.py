@@ -36,8 +36,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
     def write(_: int) -> tuple[tuple[Change, ...], int]:
         undone = _change(store, reference)
         reason = f"{UNDO_OF}{undone.change}"
-        others = [one for one in _batch(store, undone) if one.record != undone.record]
-        back = [one for one in others if _stands(one, store.retrieval.record(one.record))]
+        others, back = _made_with(store, undone)
         if _is_number(reference) and not back:
             _refuse_undone(undone, store.retrieval.record(undone.record))
         # In their order: what stood for several goes before they come back.
@@ -65,13 +64,16 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
 def last_batch(store: Store, agent: str) -> tuple[Change, ...]:
     """Return the latest changes that an agent made as one, of its own entries, and that are in force.
 
-    Undos and imports are passed over: each call after an undo goes further back. Raises NotFoundError if none is left.
+    Undos and imports are passed over, and changes of which nothing is left: each call after an undo goes further back.
+    Raises NotFoundError if none is left.
     """
     for change in store.entries.changes_between(0, 2**62, newest_first=True):
         if (change.by, change.after.agent) != (agent, agent) or change.action in ("undo", "import"):
             continue
         if change.change in {one.change for one in _not_undone(store, store.entries.history(change.record))}:
-            return _batch(store, change)
+            batch = _batch(store, change)
+            if _made_with(store, batch[0])[1] or not _is_undone(batch[0], store.retrieval.record(batch[0].record)):
+                return batch
     message = f"'{agent}' has changed nothing that can be undone"
     raise NotFoundError(message, "`mindex history ID` lists the changes of a memory")
 
@@ -89,6 +91,12 @@ def _batch(store: Store, change: Change) -> tuple[Change, ...]:
     return (change,)
 
 
+def _made_with(store: Store, change: Change) -> tuple[list[Change], list[Change]]:
+    """The changes of other records that were made as one with this one, and those of them that still stand."""
+    others = [one for one in _batch(store, change) if one.record != change.record]
+    return others, [one for one in others if _stands(one, store.retrieval.record(one.record))]
+
+
 def _superseded_in(winner: Change, loser: Change) -> bool:
     return (
         (loser.batch, loser.by, loser.action, loser.reason)
@@ -99,12 +107,17 @@ def _superseded_in(winner: Change, loser: Change) -> bool:
 
 
 def _refuse_undone(change: Change, record: Record | None) -> None:
-    """Raise NotFoundError for a change of which nothing is left: undoing it would change nothing."""
-    if change.before is not None and record is not None and _reverted(change, record) == record:
+    """Raise NotFoundError for a change of which nothing is left."""
+    if _is_undone(change, record):
         raise NotFoundError(
             f"nothing of change {change.change} is left to undo",
             f"`mindex history {change.record}` lists the changes; the number of an undo takes that undo back",
         )
+
+
+def _is_undone(change: Change, record: Record | None) -> bool:
+    """Whether nothing is left of a change: undoing it would change nothing."""
+    return change.before is not None and record is not None and _reverted(change, record) == record
 
 
 def _stands(change: Change, record: Record | None) -> bool:

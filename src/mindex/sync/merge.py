@@ -85,7 +85,8 @@ def merge(edits: Iterable[Edit]) -> Merge:
     purged = max((edit.stamp for edit in ordered if edit.purged), default="")
     merged = Merge()
     for edit in ordered:
-        if (edit.of or edit.stamp) < purged:
+        # No edit is older than the one that made its record: a line that says so would outlive every purge.
+        if min(edit.of or edit.stamp, edit.stamp) < purged:
             merged.covered.append(edit.stamp)
         elif not edit.purged:
             merged.add(edit)
