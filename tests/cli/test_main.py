@@ -345,3 +345,14 @@ def test_a_keyword_search_imports_nothing_heavy(database: str) -> None:
         "finally: print(sorted({'numpy', 'onnxruntime', 'mcp'} & set(sys.modules)), file=sys.stderr)"
     )
     assert run("search", "x", program=probe, env={"MINDEX_DB": database}).err.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", ["index", "watch", "sync", "import", "export", "backup", "restore-backup"])
+def test_an_empty_path_is_not_the_current_folder(
+    mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    mindex("add", "The office is in Berlin")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    is_one_error(mindex(command, ""), "the path is empty; name a file or a folder", code=2)
+    assert not list((tmp_path / "elsewhere").iterdir())

@@ -8,7 +8,7 @@ import click
 
 from mindex.backup import Backups
 from mindex.cli.open_memory import Context
-from mindex.cli.options import completed_by
+from mindex.cli.options import PathArgument, completed_by
 from mindex.cli.output import report_error
 from mindex.cli.stop_signals import set_on_signal
 from mindex.config import load_settings
@@ -16,7 +16,7 @@ from mindex.errors import UsageError
 from mindex.model.backup import Backup
 from mindex.present.backup import backup_text, restored_text
 
-_FILE = click.Path(path_type=Path)
+_FILE = PathArgument(path_type=Path)
 
 
 @click.command("backup", short_help="Copy the database while it is in use.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from mindex.cli.open_memory import Context
+from mindex.cli.options import PathArgument
 from mindex.cli.output import ProgressBar, say
 from mindex.errors import NotFoundError, UsageError
 from mindex.present.to_json import to_json
@@ -15,7 +16,7 @@ from mindex.transfer.format_detection import IMPORTERS
 
 
 @click.command("export", short_help="Write everything told into a file or a folder.")
-@click.argument("target", metavar="FILE|DIR|-")
+@click.argument("target", type=PathArgument(), metavar="FILE|DIR|-")
 @click.option(
     "--format",
     "form",
@@ -47,7 +48,7 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
 
 
 @click.command("import")
-@click.argument("path", metavar="FILE|DIR")
+@click.argument("path", type=PathArgument(), metavar="FILE|DIR")
 @click.option("--from", "source", type=click.Choice(IMPORTERS), help="What it is (default: what it looks like).")
 @click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Give one agent's words to another.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mindex.cli.open_memory import Context
-from mindex.cli.options import completed_by
+from mindex.cli.options import PathArgument, completed_by
 from mindex.cli.output import ProgressBar, note, say
 from mindex.cli.stop_signals import set_on_signal
 from mindex.config import load_settings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("index", short_help="Make folders of markdown searchable.")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.argument("folders", nargs=-1, type=PathArgument(path_type=Path), metavar="[DIR]...")
 @click.option("--name", help="What to call the folder (default: its own name).")
 @click.option("--context", metavar="TEXT", help="One line about what the folder holds, for agents.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
@@ -66,7 +66,7 @@ def index_command(
 
 
 @click.command("watch")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.argument("folders", nargs=-1, type=PathArgument(path_type=Path), metavar="[DIR]...")
 @click.option(
     "--workspace",
     type=click.Path(path_type=Path),

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mindex.errors import UsageError
 from mindex.model import KINDS
 
 COMPLETE_VARIABLE = "_MINDEX_COMPLETE"  # set by the shell scripts of `mindex completion`
@@ -33,6 +34,15 @@ def completed_by(names: str) -> Callable[[click.Context, click.Parameter, str], 
         return complete_names(names, context, typed)
 
     return complete
+
+
+class PathArgument(click.Path):
+    """A path. An empty one, as of an unset variable of a script, is an error, and not the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            raise UsageError("the path is empty", "name a file or a folder, `.` for the current one")
+        return super().convert(value, param, ctx)
 
 
 def id_argument_of(names: str) -> Callable[[F], F]:

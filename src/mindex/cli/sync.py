@@ -5,7 +5,7 @@ import sys
 import click
 
 from mindex.cli.open_memory import Context
-from mindex.cli.options import completed_by
+from mindex.cli.options import PathArgument, completed_by
 from mindex.cli.output import ProgressBar, note
 from mindex.errors import UsageError
 from mindex.present.sync import status_text, sync_text
@@ -14,7 +14,7 @@ _LINES_DROPPED = 3  # the exit code
 
 
 @click.command("sync", short_help="Exchange entries with your other machines.")
-@click.argument("folder", metavar="DIR", shell_complete=completed_by("files"))
+@click.argument("folder", type=PathArgument(), metavar="DIR", shell_complete=completed_by("files"))
 @click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.option("--status", is_flag=True, help="Only list the machines, and what is not sent or read yet.")
 @click.option("--repair", is_flag=True, help="Restamp changes that a wrong clock put more than a day ahead.")
