@@ -90,7 +90,7 @@ def _show_settings(context: Context, tools: str | None) -> None:
     context.emit({"settings": shown}, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
 
 
-@config_command.command("set")
+@config_command.command("set", context_settings={"ignore_unknown_options": True})  # a value may be -1
 @click.argument("key")
 @click.argument("value")
 @click.pass_obj
