@@ -30,6 +30,11 @@ class Model:
     # Mean and deviation of the cosine of random pairs: the values of unrelated texts.
     background_mean: float = 0.05
     background_std: float = 0.11
+    # Words per word piece at which it reads nothing of a language, and at which it reads it well; and for how many
+    # words a Han character counts that is a piece of its own.
+    unread: float = 0.50
+    fluent: float = 0.75
+    per_han: float = 0.0
     sha256: str = ""  # of the weights, if they are on this machine
     # Raised when everything is embedded again under the same name: older vectors are not comparable.
     edition: int = 0
