@@ -131,17 +131,17 @@ def recording() -> Iterator[tuple[list[Candidates], list[tuple[str, str]]]]:
             seen.append(candidates)
             super().__init__(candidates, fused, compares_kinds=compares_kinds)
 
-    lift = pipeline.lift_neighbours
+    module = vars(pipeline)
 
     def lift_and_record(pairs: Sequence[tuple[str, str]], *others: Any) -> None:
         adjacent.extend(pairs)
-        lift(pairs, *others)
+        lift_neighbours(pairs, *others)
 
-    pipeline.CandidateScores, pipeline.lift_neighbours = Recording, lift_and_record  # type: ignore[misc]
+    module.update(CandidateScores=Recording, lift_neighbours=lift_and_record)
     try:
         yield seen, adjacent
     finally:
-        pipeline.CandidateScores, pipeline.lift_neighbours = CandidateScores, lift  # type: ignore[misc]
+        module.update(CandidateScores=CandidateScores, lift_neighbours=lift_neighbours)
 
 
 def ask(
