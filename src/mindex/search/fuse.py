@@ -134,11 +134,15 @@ Fused = dict[str, Contribution]
 _BEST_ZSCORE = 6.0
 # Where log-odds are equal, the fused score decides.
 _AMONG_EQUALS = 0.001
+# How fast the trust in words falls with the share of the query that the best hit holds.
+_TRUST_POWER = 1.5
+# Turns are asked for in other words than they were said in: by so much the odds of the vector share are higher.
+_TURN_ODDS = 2.25
 # Among memories the vectors decide, and words add a little: short texts share few words with a question. Of two that
 # are equally near the longer one is the better, since very short texts are near to everything.
-_ENTRY_PER_NAT = 0.006
-_ENTRY_PER_LOG_LENGTH = 0.06
-_ENTRY_LOOKED_UP = 0.3
+_ENTRY_PER_NAT = 0.0013
+_ENTRY_PER_LOG_LENGTH = 0.024
+_ENTRY_LOOKED_UP = 0.2
 _USUAL_ENTRY = 60
 _LONGEST_ENTRY = 800  # the size of a piece: `embedding_text`, which a search by keyword does not load
 _MAY_BE_LONG = ("memory", "note")  # kinds whose text may be as long as a file; other entries are made of fields
@@ -150,7 +154,7 @@ def standardised(cosine: float, background: tuple[float, float]) -> float:
     return deviations if deviations > 1 else exp(deviations - 1)
 
 
-def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
+def blend(candidates: Candidates, weight: float = 0.4) -> Fused:
     """Mix scores, not ranks, and trust keywords and vectors as far as each deserves; each group of kinds for itself.
 
     Keywords count less when the model reads well but the best hit holds little of the query; vectors count
@@ -158,7 +162,7 @@ def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
     """
     fused: Fused = {}
     for group, own in candidates.by_group().items():
-        texts = _blend_texts(own, weight)
+        texts = _blend_texts(own, _share_among_turns(weight) if group == "turn" else weight)
         if group == "entry" and own.has_vector and own.has_keyword:
             read = own.model_fluency
             entries = _blend_entries(own, weight)
@@ -174,8 +178,12 @@ def blend(candidates: Candidates, weight: float = 0.5) -> Fused:
     return fused
 
 
+def _share_among_turns(weight: float) -> float:
+    return _TURN_ODDS * weight / (_TURN_ODDS * weight + 1 - weight)
+
+
 def _blend_texts(candidates: Candidates, weight: float) -> Fused:
-    keyword_trust = 1 - candidates.model_fluency * (1 - candidates.matched_share)
+    keyword_trust = 1 - candidates.model_fluency * (1 - candidates.matched_share**_TRUST_POWER)
     vector_trust = 0.25 + 0.75 * candidates.model_fluency
     share = _share(candidates, weight)
     best = max((hit.score for hit in candidates.keyword), default=1.0)

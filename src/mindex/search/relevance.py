@@ -49,9 +49,9 @@ _ANSWERS_BY_WORDS: Mapping[KindGroup, _Weights] = {
 }
 # Fitted on the best hits of queries with an answer in the store, and of the same queries where there is none.
 _RELEVANT: Mapping[KindGroup, _Weights] = {
-    "file": _Weights(-11.2, 18.1, 0.258, 0.0),
-    "entry": _Weights(-5.25, 13.3, 0.050, -0.20),
-    "turn": _Weights(-11.4, 24.3, 0.100, -0.31),
+    "file": _Weights(-11.5, 22.9, 0.150, 0.0),
+    "entry": _Weights(-7.7, 22.0, 0.020, -0.25),
+    "turn": _Weights(-11.5, 26.6, 0.125, -0.35),
 }
 # Among more pages something comes nearer to any query by chance: per factor of e, from a collection of 300 on.
 _PER_LOG_PAGES = -0.7
@@ -71,7 +71,7 @@ _PER_READING = 1.5
 # A hit that holds every word of the query is worth a look, however far it is.
 _HOLDS_ALL = 0.05
 # A turn beside a relevant one is likelier to belong to the answer, if never as surely as that one.
-_PER_NEIGHBOUR = 4.5
+_PER_NEIGHBOUR = 4.0
 _SURE_OF_NEIGHBOURS = 0.7
 # Log-odds of answers that are shown as scores of 0 and 1.
 _LEAST_ODDS, _MOST_ODDS = -10.0, 8.0

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mindex.search.expand import Variants
     from mindex.search.query_embedding import QueryEmbedder
 
-# Words per word piece at which a model reads nothing of a language, and at which it reads it well.
-_UNREAD, _FLUENT = 0.50, 0.75
 # Records of the past have no stored vector: so many of them are embedded for one query.
 _MOST_EMBEDDED = 200
 LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
@@ -209,11 +207,12 @@ class Retriever:
 def _vector_candidates(nearest: NearestRecords, model: Model) -> Candidates:
     """Cosines on one scale, since models differ in where theirs lie."""
     background = (model.background_mean, model.background_std)
+    span = model.fluent - model.unread
     return Candidates(
         vector=nearest.hits,
         cosine_zscores={hit.id: standardised(hit.score, background) for hit in nearest.hits},
         cosines={hit.id: _usual(hit.score, model) for hit in nearest.hits},
-        fluency={hit.id: min(1.0, max(0.0, (hit.fluency - _UNREAD) / (_FLUENT - _UNREAD))) for hit in nearest.hits},
+        fluency={hit.id: min(1.0, max(0.0, (hit.fluency - model.unread) / span)) for hit in nearest.hits},
         has_keyword=False,
     )
 

@@ -18,13 +18,16 @@ _UNSEGMENTED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _BLANKS = (" ", "\n", "\t", "▁")
 _BLANK_MARKS = "▁Ġ"
 _UNKNOWN = ("[UNK]", "<unk>")
 
 
-def fluency(tokenizer: Tokenizer, text: str) -> float:
+def fluency(tokenizer: Tokenizer, text: str, per_han: float = 0.0) -> float:
     """Return words per word piece in the text's beginning, punctuation left out; 1.0 for a text without words.
+
+    A model that learnt Chinese character by character is said to: each then counts as `per_han` words.
 
     Every mark is a piece of its own: counted, they would make markdown and code look like a foreign language. A word
     that is not in the vocabulary is a piece but no word.
@@ -39,7 +42,7 @@ def fluency(tokenizer: Tokenizer, text: str) -> float:
         # A token of only a blank has the offsets of what follows.
         characters = sample[start:end] if token.strip(_BLANK_MARKS) else ""
         pieces.append((word, None if id_ in unknown else characters))
-    return _words_per_piece(pieces)
+    return _words_per_piece(pieces, per_han)
 
 
 def fluency_of_pieces(pieces: Iterable[str | None]) -> float:
@@ -54,7 +57,7 @@ def fluency_of_pieces(pieces: Iterable[str | None]) -> float:
     return _words_per_piece(numbered)
 
 
-def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]]) -> float:
+def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]], per_han: float = 0.0) -> float:
     """Return words per piece; each piece has the number of its word and its characters, None where unknown.
 
     In a script without blanks between words, several characters learnt as one piece are a word. A piece of one
@@ -64,7 +67,7 @@ def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]]) -> float:
     pieces = list(pieces)
     names = _names_and_numbers(pieces)
     words: set[int | None] = set()
-    unsegmented_words = counted = 0
+    unsegmented_words, counted = 0.0, 0
     for word, characters in pieces:
         if word in names:
             continue
@@ -72,7 +75,7 @@ def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]]) -> float:
             counted += 1
         elif unsegmented := len(_UNSEGMENTED.findall(characters)):
             counted += 1
-            unsegmented_words += unsegmented > 1
+            unsegmented_words += 1 if unsegmented > 1 else per_han * bool(_HAN.search(characters))
         elif any(character.isalnum() for character in characters):
             counted += 1
             words.add(word)

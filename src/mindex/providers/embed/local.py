@@ -114,7 +114,7 @@ class LocalEmbedder:
         from mindex.providers.embed.fluency import fluency  # its pattern takes 2 ms to compile, and a query needs none
 
         tokenizer = self._engine.get().tokenizer
-        return [fluency(tokenizer, text) for text in texts]
+        return [fluency(tokenizer, text, self.model.per_han) for text in texts]
 
     def _open(self) -> Engine:
         files = self._files()
