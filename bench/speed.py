@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import versions
 from entries import entries_bulk, entries_search
 from ground import QUICK, Ground, Sizes, say
 from indexing import embed_rate, index_rate, unchanged
@@ -69,7 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ground = Ground(work.resolve(), QUICK if options.quick else Sizes())
     rows, loads = [], [load()]
     try:
-        for name in options.only or ROWS:
+        if options.against:
+            rows += versions.against(ground, options.only or versions.NAMES, options.against)
+            loads.append(load())
+        for name in () if options.against else options.only or ROWS:
             say(f"measuring {name} ({load()})")
             rows.append(ROWS[name](ground))
             loads.append(load())
@@ -112,6 +116,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=ROWS, metavar="NAME", help=f"some of: {', '.join(ROWS)}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: see that it runs, not how fast")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="PYTHON",
+        help=f"compare with the mindex of another interpreter, by turns: {', '.join(versions.NAMES)}",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument(
         "--work",
@@ -119,7 +129,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=Path(tempfile.gettempdir()) / "mindex-bench",
         help="where built stores are kept (default: %(default)s)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.against and (refused := set(options.only or ()) - {*versions.NAMES}):
+        parser.error(
+            f"--against does not measure {', '.join(sorted(refused))}; it measures {', '.join(versions.NAMES)}"
+        )
+    return options
 
 
 if __name__ == "__main__":

@@ -49,6 +49,15 @@ def bench(work: Path, *arguments: str, script: Path = BENCH) -> subprocess.Compl
     )
 
 
+def test_two_versions_are_compared_by_turns(work: Path) -> None:
+    done = bench(work, "--json", "--only", "cold-hybrid", "resident", "--against", sys.executable)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["name"] for row in rows] == ["cold-hybrid", "resident"]
+    assert all(row["numbers"]["this"] > 0 and row["numbers"]["other"] > 0 for row in rows)
+    assert "cannot measure add; use embed-rate" in bench(work, "--only", "add", "--against", sys.executable).stderr
+
+
 def measured(work: Path, names: Sequence[str]) -> dict[str, Any]:
     """These rows, and no others."""
     done = bench(work, "--json", "--only", *names)
