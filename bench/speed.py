@@ -131,9 +131,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     if options.against and (refused := set(options.only or ()) - {*versions.NAMES}):
-        parser.error(
-            f"--against does not measure {', '.join(sorted(refused))}; it measures {', '.join(versions.NAMES)}"
-        )
+        parser.error(f"--against cannot measure {', '.join(sorted(refused))}; use {', '.join(versions.NAMES)}")
     return options
 
 
