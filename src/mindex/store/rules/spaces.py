@@ -18,7 +18,7 @@ from mindex.values import dataclass
 _FINGERPRINT = re.compile(
     r"([^/]*)/(.*)/(\d{1,9})/([^/]*)/(\d{1,9})/([^|]*)\|(.*?)(?:@([0-9a-f]{64}))?(?:#([1-9]\d{0,8}))?", re.DOTALL
 )
-_NUMBERS = tuple(one.name for one in fields(Model) if one.type in ("int", "float"))
+_NUMBERS = tuple(one.name for one in fields(Model) if one.type in (int, float))
 
 
 @dataclass(frozen=True, slots=True)
