@@ -91,7 +91,7 @@ def test_a_vector_has_the_models_dimensions_and_length_one(embedder: LocalEmbedd
 def test_the_vectors_of_all_minilm_are_those_of_the_published_model(cache: Path) -> None:
     """The model card's example, with the cosines the full-precision model is known for."""
     (package,) = [package for model, package in EMBEDDERS if model == MINILM]
-    embedder = LocalEmbedder(MINILM, package.files, cache_dir=cache / "all-MiniLM")
+    embedder = LocalEmbedder(MINILM, package.files, cache_dir=cache.with_name(f"{cache.name}-minilm"))
     person = embedder.embed_query("That is a happy person")
     others = embedder.embed(["That is a happy dog", "That is a very happy person", "Today is a sunny day"])
 
