@@ -63,4 +63,5 @@ def make_old(db: Path) -> None:
     with contextlib.closing(sqlite3.connect(db)) as connection:
         connection.execute("DROP TABLE posting_lists")
         connection.execute("DROP TABLE posting_segments")
+        connection.execute("DROP TABLE program_numbers")
         connection.execute("PRAGMA user_version = 8")
