@@ -347,7 +347,7 @@ def test_a_provider_nobody_knows_is_an_error_of_the_settings(tmp_path: Path) -> 
     """Before anything is stored, so that an error never means that something was."""
     for command in (("search", "x"), ("add", "Herons eat fish"), ("index", str(tmp_path))):
         ran = run("--db", tmp_path / "m.db", *command, env={"MINDEX_EMBEDDING_PROVIDER": "magic"})
-        is_one_error(ran, "MINDEX_EMBEDDING_PROVIDER is wrong", "not 'magic'", "ollama")
+        is_one_error(ran, "invalid value for embedding.provider in MINDEX_EMBEDDING_PROVIDER", "not 'magic'", "ollama")
     assert not (tmp_path / "m.db").exists()
 
 
