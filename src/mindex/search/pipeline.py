@@ -171,8 +171,8 @@ class SearchPipeline:
         self, retrieved: Retrieved, ranked: list[_Ranked], known: dict[str, Record]
     ) -> tuple[list[_Ranked], tuple[str, ...]]:
         """The first forty in the order that a cross-encoder and the score so far agree on."""
-        # It reads what the embedder reads, and as well: an English one would only spoil Chinese. Where none has read
-        # the texts, their script must tell.
+        # An English one would only spoil Chinese: it reads no script that its vocabulary lacks, and no language better
+        # than the embedder does.
         from mindex.search.rerank import blended, legible, share
 
         first, rest = ranked[:RERANKED], ranked[RERANKED:]
@@ -182,7 +182,8 @@ class SearchPipeline:
             return ranked, ()
         candidates = retrieved.candidates
         weight = self._reranking().weight if self._ranking.rerank is None else self._ranking.rerank
-        weight *= candidates.model_fluency if candidates.cosines else legible(records.values())
+        fluency = candidates.model_fluency if candidates.cosines else 1.0
+        weight *= min(fluency, legible(records.values()))
         if not weight:
             return ranked, ("not reranked: the models hardly read the language of these texts",)
         done = self._reranking().scores(retrieved.parsed.text, [records[hit.id] for hit in first])
