@@ -7,6 +7,7 @@ from typing import Any
 
 from mindex.clock import FIRST_MS, LAST_MS, from_iso, to_iso
 from mindex.model import TYPES
+from mindex.nul import without_nul
 
 _SECONDS_END = 1e11  # as seconds the year 5138, as milliseconds 1973: no program wrote either
 _MOST_NAMED = 5
@@ -14,9 +15,10 @@ _AROUND = ' \t\r\n[]"'  # an item of a list that was cut off
 
 
 def text(value: Any) -> str:
+    """Return a text as it is stored: ids and paths are made of it, and must be the same with the next import."""
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return "" if value is None else str(value)
+        value = value.decode("utf-8", "replace")
+    return "" if value is None else without_nul(str(value))
 
 
 def texts(value: Any) -> tuple[str, ...]:
