@@ -7,13 +7,13 @@ may give the id of a lost transaction again, and on the server that took over fr
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 
 import psycopg
 
 from mindex.errors import StoreError
-from mindex.ids import new_id
 from mindex.store.postgres.server_pool import BACKEND, ServerPool
 from mindex.values import dataclass
 
@@ -54,7 +54,7 @@ class CommitMarks:
         """The mark of a new transaction, and the statements at its beginning: they need no round trip of their own."""
         if not self.is_on:
             return "", []
-        mark = new_id()
+        mark = os.urandom(8).hex()
         statements = [f"INSERT INTO {self._table} (id) VALUES ('{mark}')"]
         answered = [self._answered.popleft() for _ in range(len(self._answered))]
         if answered:
