@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from mindex.administration import Administration
+from mindex.clock import now_ms
 from mindex.config import load_settings
 from mindex.errors import MindexError, NotFoundError, SchemaError, StoreError, UsageError
 from mindex.memory import Memory
@@ -114,7 +115,7 @@ def fill(team: Team, login: str, word: str, other: str, folder: Path) -> None:
         memory.forget(f"{login}000000009", f"the {word} left")
         store.vectors.put(MODEL, [RecordVectors(one.id, [axis(at)]) for at, one in enumerate(records)])
         store.entries.link(first, second, "conflict", 1.0)
-        store.entries.log_access([Access(first, WHEN, "search", f"where is the {word}", 1.0)], oldest=0, rows=1000)
+        store.entries.log_access([Access(first, now_ms(), "search", f"where is the {word}", 1.0)], oldest=0, rows=1000)
         store.caches.put_many("expansion", {f"{word} key": word.encode()}, now=True)
         (folder / "page.md").write_text(f"# {word}\n\nEverything about the {word}, see the {other}.\n")
         memory.index(folder)
