@@ -171,7 +171,7 @@ def _add_entries(
         else:
             session = " ".join(filter(None, (found.name, text.group, text.session)))
             turn, _ = memory.conversations.add(
-                text.message, "", session_id=session, speaker=text.speaker, at=text.date, agent=agent
+                text.message, text.response, session_id=session, speaker=text.speaker, at=text.date, agent=agent
             )
             ids[turn.id] = text.id
     return ids
