@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -57,6 +57,7 @@ class QuestionRunner:
     populated: PopulatedSet
     entries: bool  # whether its texts are entries, not files
     timed: frozenset[str] = frozenset()
+    sessions: Mapping[str, str] = field(default_factory=dict)  # of its turns: document id → session
 
     def ask(
         self,
@@ -92,11 +93,17 @@ class QuestionRunner:
         return QuestionResult(tuple(found), tuple(found.items()), answer, ms if is_timed and from_models else None)
 
     def ask_as_shipped(
-        self, question: Question, variant: str, *, group: str | None = None, limit: int | None = None
+        self,
+        question: Question,
+        variant: str,
+        *,
+        group: str | None = None,
+        limit: int | None = None,
+        floor: float | None = None,
     ) -> QuestionResult:
-        """Ask as users do: one page, with the floor of the settings, and the product's limit unless one is given."""
+        """Ask as users do: one page, with the floor of the settings and the product's limit unless others are given."""
         scope = self._scope(question.group if group is None else group)
-        options = self._search_options(variant) | ({} if limit is None else {"limit": limit})
+        options = self._search_options(variant) | {"floor": floor} | ({} if limit is None else {"limit": limit})
         answer = self.measured.memory.search(question.text, **options, **scope)
         found: dict[str, Hit] = {}
         for hit in answer.hits:
@@ -180,6 +187,7 @@ def question_runners(
                 one,
                 any(text.is_entry for text in found.texts),
                 frozenset(question.id for question in sampled(found.questions, timed)),
+                {text.id: text.session_key for text in found.texts if text.is_turn},
             )
             for found, one in zip(sets, populated, strict=True)
         )
