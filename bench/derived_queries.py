@@ -16,6 +16,8 @@ identifier  an option, a dotted or a CamelCase name in code: the one page that h
             has it at the start of a table row, a list item or a paragraph, else the only one that contains it
 keywords    two or three rare words of one section, neither of its heading nor of its first sentence, that no other
             page contains together
+
+A question that a page of the other project would answer as well is left out: both sets may be put into one memory.
 """
 
 from __future__ import annotations
@@ -173,7 +175,7 @@ def page_of(path: str, text: str) -> Page:
             in_headings.update(identifiers(heading))
         else:
             sections[-1][1].append(plain(token))
-            if before.type != "paragraph_open" or tokens[index - 2].type in ("list_item_open", "paragraph_close"):
+            if before.type == "paragraph_open" or tokens[index - 2].type == "tr_open":
                 defined.update(first_name(token))
     found = tuple(Section(heading, "\n".join(parts)) for heading, parts in sections)
     return Page(path, title, found, frozenset(in_headings), frozenset(defined), body)
@@ -209,12 +211,17 @@ def identifiers(text: str) -> set[str]:
 # ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def questions(pages: Sequence[Page]) -> Iterator[Question]:
-    """Every question, each text once: the first category that has it keeps it."""
-    asked: set[str] = set()
+def questions(pages: Sequence[Page], others: Sequence[Page]) -> Iterator[Question]:
+    """Every question that the other pages do not answer, each text once: its first category keeps it."""
+    asked = set(pages_by_name(others))
+    words = [set(WORD.findall(page.text.lower())) for page in others]
     for one in (*titles(pages), *headings(pages), *file_names(pages), *names(pages), *keywords(pages)):
-        if folded(one.text) not in asked:
-            asked.add(folded(one.text))
+        if folded(one.text) in asked:
+            continue
+        asked.add(folded(one.text))
+        if one.category == "identifier" and any(mentions(page, one.text) for page in others):
+            continue
+        if one.category != "keywords" or not any(found.issuperset(one.text.split()) for found in words):
             yield one
 
 
@@ -259,8 +266,7 @@ def pages_by_name(pages: Sequence[Page]) -> dict[str, set[str]]:
 def names(pages: Sequence[Page]) -> Iterator[Question]:
     owned: dict[str, list[str]] = defaultdict(list)
     for name in sorted({name for page in pages for name in code_names(page)}):
-        whole = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-        mentioned = [page for page in pages if whole.search(page.text)]
+        mentioned = [page for page in pages if mentions(page, name)]
         choices = (
             [page for page in mentioned if name in page.heading_names],
             [page for page in mentioned if name in page.defined_names],
@@ -272,6 +278,11 @@ def names(pages: Sequence[Page]) -> Iterator[Question]:
     for path, found in sorted(owned.items()):
         for name in sorted(sorted(found, key=digest)[:NAMES]):
             yield Question("identifier", name, (path,))
+
+
+def mentions(page: Page, name: str) -> bool:
+    """Whether a page contains a name, not as a part of a longer one."""
+    return name in page.text and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page.text))
 
 
 def code_names(page: Page) -> Iterator[str]:
@@ -327,8 +338,8 @@ def grouped(pairs: Iterator[tuple[str, Page]]) -> dict[str, list[tuple[str, Page
 # ── the set ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_set(folder: Path, texts: Mapping[str, str]) -> Counter[str]:
-    """Write a question set. Returns how many questions it has of each category."""
+def write_set(folder: Path, texts: Mapping[str, str], others: Sequence[Page]) -> Counter[str]:
+    """Write a question set beside other pages. Returns how many questions it has of each category."""
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in texts.items():
         file = folder / "files" / path
@@ -336,9 +347,7 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> Counter[str]:
         file.write_bytes(text.encode("utf-8"))
     counts: Counter[str] = Counter()
     lines, judged = [], ["query-id\tcorpus-id\tscore"]
-    # What lies in a hidden folder is put into pages when the site is built: it is searched, and answers nothing.
-    pages = [page_of(path, text) for path, text in texts.items() if "/." not in f"/{path}"]
-    for one in questions(pages):
+    for one in questions(pages_of(texts), others):
         counts[one.category] += 1
         id_ = f"{one.category}-{counts[one.category]:03}"
         lines.append(json.dumps({"_id": id_, "text": one.text, "category": one.category}, ensure_ascii=False))
@@ -349,6 +358,11 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> Counter[str]:
     return counts
 
 
+def pages_of(texts: Mapping[str, str]) -> list[Page]:
+    """The pages that answer questions. Files in hidden folders are parts of pages: they are searched all the same."""
+    return [page_of(path, text) for path, text in texts.items() if "/." not in f"/{path}"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the sets are written")
@@ -357,11 +371,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         archives = options.archives or Path(temporary)
         archives.mkdir(parents=True, exist_ok=True)
-        for source in SOURCES:
-            texts = documentation(archive_of(source, archives))
-            counts = write_set(options.folder / source.set, texts)
+        texts_of = {source.set: documentation(archive_of(source, archives)) for source in SOURCES}
+        for name, texts in texts_of.items():
+            others = [page for other, their in texts_of.items() if other != name for page in pages_of(their)]
+            counts = write_set(options.folder / name, texts, others)
             made = ", ".join(f"{counts[category]} {category}" for category in CATEGORIES)
-            print(f"{options.folder / source.set}: {len(texts)} pages, questions: {made}")
+            print(f"{options.folder / name}: {len(texts)} pages, questions: {made}")
 
 
 if __name__ == "__main__":
