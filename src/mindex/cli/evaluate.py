@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache
 from mindex.evaluate.comparison import compared, read_earlier
+from mindex.evaluate.excerpts import BUDGETS, AnswerShape
 from mindex.evaluate.foreign_topics import foreign_topics
 from mindex.evaluate.named_sets import parse_set_name
 from mindex.evaluate.parameter_sweep import sweep
 from mindex.evaluate.together import leave_one_out, mixture
 from mindex.model.evaluation import METRICS, NDCG
+from mindex.present.budget import check_budget
 from mindex.present.evaluation import (
     assessments_json,
     assessments_text,
@@ -27,6 +30,8 @@ from mindex.present.evaluation import (
     silence_text,
     sweeps_text,
 )
+
+_MORE_HITS = 12  # with a token budget, more hits must not make an answer contain less
 
 
 @click.command("eval", short_help="Say how good the answers are.")
@@ -40,6 +45,7 @@ from mindex.present.evaluation import (
 @click.option("--split", default="test", show_default=True, metavar="S", help="Which judgements: qrels/S.tsv.")
 @click.option("--skip-adversarial/--adversarial", default=True, show_default=True, help="Without those that mislead.")
 @click.option("--category", default="", metavar="FIELD", help="Split the table by this field of the questions.")
+@click.option("--budgets", default="", metavar="N,N", help="Token budgets for sets with excerpts.")
 @click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Explain the N worst answers.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of `mindex config` for this run."
@@ -57,6 +63,7 @@ def eval_command(
     /,
     folders: tuple[Path, ...],
     modes: str,
+    budgets: str,
     skip_adversarial: bool,
     settings: tuple[str, ...],
     swept: tuple[str, ...],
@@ -77,6 +84,8 @@ def eval_command(
         variants=tuple(_comma_separated(modes)),
         settings=dict(map(_key_value, settings)),
         adversarial=not skip_adversarial,
+        shapes=_shapes(),
+        budgets=_budgets(budgets),
         **options,
     )
     tables = silence or swept or together
@@ -117,6 +126,25 @@ def eval_command(
                 found = [compared(one, earlier, metric or NDCG) for one in found]
             result, text = assessments_json(found), lambda: assessments_text(found)
     context.emit(result, text)
+
+
+def _shapes() -> dict[str, AnswerShape]:
+    """How the command line and the tool of MCP show an answer, and the tool with more hits."""
+    from mindex.mcp.native.search_get import SearchTools  # no other command of the CLI needs the tools
+
+    given = {name: one.default for name, one in signature(SearchTools.search).parameters.items()}
+    tool = AnswerShape(given["view"], given["limit"], given["budget"])
+    return {"CLI": AnswerShape(), "MCP": tool, f"MCP, {_MORE_HITS} hits": replace(tool, limit=_MORE_HITS)}
+
+
+def _budgets(text: str) -> tuple[int, ...]:
+    """Return the token budgets to measure. Raises UsageError for one that is not a number or too small."""
+    try:
+        budgets = tuple(map(int, _comma_separated(text))) or BUDGETS
+    except ValueError:
+        raise UsageError(f"--budgets {text} is not a list of numbers", "write, for example, 100,500") from None
+    check_budget(min(budgets))
+    return budgets
 
 
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from mindex import __version__
 from mindex.errors import UsageError
 from mindex.evaluate.as_shipped import measure_both, shipped_scores
+from mindex.evaluate.excerpts import BUDGETS, AnswerShape, measure_excerpts
 from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean_scores
 from mindex.evaluate.named_sets import read_named_set
@@ -32,6 +33,8 @@ class EvaluationOptions:
     worst: int = 0
     keep: Path | None = None
     on: str = ""  # the URL of a PostgreSQL database
+    shapes: Mapping[str, AnswerShape] = field(default_factory=lambda: {"CLI": AnswerShape()})  # for excerpts
+    budgets: tuple[int, ...] = BUDGETS  # for excerpts
 
 
 def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Report | None = None) -> Assessment:
@@ -59,6 +62,9 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
             slices=slices_of(questions, runs, label),
             worst=worst_of(runner, questions, runs[inspected], inspected, options.worst, label),
             silence=measure_silence(runner, questions) if silent else None,
+            excerpts=measure_excerpts(runner, found, questions, inspected, options.shapes, options.budgets, report)
+            if any(question.excerpts for question in questions)
+            else None,
             notes=(*found.notes, *runner.populated.notes, *run_notes),
             version=__version__,
         )

@@ -15,8 +15,9 @@ from mindex.evaluate.populate import PopulatedSet, populated_sets
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress, Report
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
-from mindex.present.answer_view import view_answer
+from mindex.present.answer_view import AnswerView, View, view_answer
 from mindex.search.pipeline import MAX_LIMIT
+from mindex.search_view import search_view
 from mindex.store.base import Store
 
 # The options of `Memory.search` for each search variant.
@@ -109,6 +110,12 @@ class QuestionRunner:
         for hit in answer.hits:
             found.setdefault(self._id_of(question, hit), hit)
         return QuestionResult(tuple(found), tuple(found.items()), answer)
+
+    def show(self, question: Question, variant: str, view: View, *, limit: int, budget: int | None) -> AnswerView:
+        """The answer as the command line and the tools of MCP send it."""
+        options = self._search_options(variant) | self._scope(question.group)
+        _, shown = search_view(self.measured.memory, question.text, view, limit=limit, budget=budget, **options)
+        return shown
 
     def prepare(self, question: Question, variant: str) -> None:
         """Load the models of a variant. A model that cannot be had is an error: measuring without it is not wanted."""

@@ -140,6 +140,24 @@ class Silence:
 
 
 @dataclass(frozen=True, slots=True)
+class ExcerptRow:
+    """The share of the excerpts that answers contain: the mean over the questions, by token budget."""
+
+    shares: Mapping[int, float]
+    default: float  # without a budget from the caller
+    tokens: float  # median of the text without a budget
+    json_ratio: float | None = None  # median of its JSON's tokens by those of the text; None: it has no JSON
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptRecall:
+    """How much of the words that answer a question its answer contains, by entry point, and in a baseline."""
+
+    questions: int
+    rows: Mapping[str, ExcerptRow]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One search variant against an earlier run of it, over the questions that both runs have."""
 
@@ -178,6 +196,7 @@ class Assessment:
     slices: tuple[Slice, ...] = ()
     worst: tuple[Failure, ...] = ()
     silence: Silence | None = None
+    excerpts: ExcerptRecall | None = None  # None: no question has excerpts
     compared: tuple[Comparison, ...] = ()
     notes: tuple[str, ...] = ()
     version: str = ""  # of mindex

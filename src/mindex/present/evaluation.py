@@ -17,6 +17,7 @@ from mindex.model.evaluation import (
     SHIPPED_METRICS,
     Assessment,
     Comparison,
+    ExcerptRecall,
     Failure,
     ForeignTopics,
     LeaveOneOut,
@@ -50,6 +51,9 @@ nDCG@10 without a floor; the rest as shipped: one page at the default limit, and
 no floor: the same pages with floor 0; entry first: a file answers, and a memory or turn comes first
 stay: of the questions answered first alone, how many are answered among the first three together"""
 _LEFT_OUT_LEGEND = "tokens: the text of the answers without a confident hit, notes included; mean and most"
+_EXCERPTS_LEGEND = (
+    "columns: token budgets, then without one, with the median tokens of the text; share: runs of four words"
+)
 _UNSET = "default"  # shown for a setting that is empty until it is set, such as the name of a model
 
 
@@ -101,6 +105,8 @@ def _assessment_text(one: Assessment) -> str:
         silenced = f", {silence.silenced} of {silence.answerable} with one silenced" if silence.answerable else ""
         refused = f"{silence.refused} of {silence.unanswerable} questions without an answer refused"
         lines += ["", f"silence: {refused}{silenced}"]
+    if one.excerpts is not None:
+        lines += ["", *_excerpts(one.excerpts)]
     for failure in one.worst:
         lines += ["", *_failure_text(failure)]
     if one.compared:
@@ -169,6 +175,15 @@ def _slices(one: Assessment) -> list[str]:
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return aligned(rows, widest=sys.maxsize, numbers=True)
+
+
+def _excerpts(found: ExcerptRecall) -> list[str]:
+    budgets = next(iter(found.rows.values())).shares
+    rows = [["share of the excerpts", *(f"{budget:,}" for budget in budgets), "default", "tokens", "JSON ÷ text"]]
+    for name, row in found.rows.items():
+        shares = [_cell(share, 3) for share in (*row.shares.values(), row.default)]
+        rows.append([name, *shares, f"{row.tokens:,.0f}", _cell(row.json_ratio, 2)])
+    return [*_columns(rows), _EXCERPTS_LEGEND]
 
 
 # ── the worst answers ─────────────────────────────────────────────────────────────────────────────────────────

@@ -128,7 +128,7 @@ RULES: Mapping[str, Rule] = {
     # ── evaluation ──
     "Assessment": Rule(
         shown=("name", "documents", "questions", "runs", "model", "settings", "version", "left_out", "categories",
-               "silence", "worst", "compared", "notes", "per_query", "as_shipped_per_query"),
+               "silence", "excerpts", "worst", "compared", "notes", "per_query", "as_shipped_per_query"),
         rename={"name": "set", "questions": "queries"}, always=("version",), digits={"per_query": SCORE_DIGITS},
         views={"categories": _categories,
                "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()},
@@ -163,6 +163,11 @@ RULES: Mapping[str, Rule] = {
     "Slice": Rule(
         shown=("questions", "runs", "shipped"), rename={"questions": "queries", "shipped": "as_shipped"},
         digits=_digits(SCORE_DIGITS, "runs", "shipped"),
+    ),
+    "ExcerptRecall": Rule(rename={"questions": "queries"}),
+    "ExcerptRow": Rule(
+        rename={"shares": "budgets"},
+        digits=_digits(SCORE_DIGITS, "shares", "default") | {"tokens": 1, "json_ratio": 3},
     ),
     "Failure": Rule(
         rename={"question": "query"}, digits={"scores": SCORE_DIGITS},
