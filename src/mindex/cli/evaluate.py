@@ -34,29 +34,45 @@ from mindex.present.evaluation import (
 _MORE_HITS = 12  # with a token budget, more hits must not make an answer contain less
 
 
-@click.command("eval", short_help="Say how good the answers are.")
+@click.command("eval", short_help="Measure search quality.")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SET...")
-@click.option("--modes", default="", metavar="M,M", help="Only these: keyword, vector, hybrid, hybrid+rerank, …")
-@click.option("--rerank", is_flag=True, help="Measure hybrid with the reranker, too.")
-@click.option("--expand", is_flag=True, help="Measure hybrid with expanded questions, too.")
+@click.option("--modes", default="", metavar="M,M", help="Search variants: keyword, vector, hybrid, hybrid+rerank …")
+@click.option("--rerank", is_flag=True, help="Also measure hybrid with the reranker.")
+@click.option("--expand", is_flag=True, help="Also measure hybrid with expanded questions.")
 @click.option(
-    "--sample", "--limit-queries", type=click.IntRange(1), metavar="N", help="Only N questions a set, always the same."
+    "--sample",
+    "--limit-queries",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only N questions a set, the same ones each time.",
 )
-@click.option("--split", default="test", show_default=True, metavar="S", help="Which judgements: qrels/S.tsv.")
-@click.option("--skip-adversarial/--adversarial", default=True, show_default=True, help="Without those that mislead.")
-@click.option("--category", default="", metavar="FIELD", help="Split the table by this field of the questions.")
+@click.option("--split", default="test", show_default=True, metavar="S", help="Judgements of qrels/S.tsv.")
+@click.option(
+    "--skip-adversarial/--adversarial", default=True, show_default=True, help="Leave out misleading questions."
+)
+@click.option("--category", default="", metavar="FIELD", help="Field of the questions to split the tables by.")
 @click.option("--budgets", default="", metavar="N,N", help="Token budgets for sets with excerpts.")
-@click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Explain the N worst answers.")
+@click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Number of the worst answers to explain.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of `mindex config` for this run."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Setting of `mindex config` for this run (repeatable).",
 )
-@click.option("--sweep", "swept", multiple=True, metavar="KEY=A,B,C", help="Try a setting at several values.")
-@click.option("--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Test against an earlier run.")
-@click.option("--metric", type=click.Choice(METRICS), help=f"What to sweep or compare (default: {NDCG}).")
-@click.option("--silence", is_flag=True, help="Put each set's questions to the other sets' texts.")
-@click.option("--together", is_flag=True, help="Put all sets into one memory; with --silence, all but the one asked.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled memories there.")
-@click.option("--on", default="", metavar="URL", help="Fill a schema of its own in this PostgreSQL database.")
+@click.option(
+    "--sweep", "swept", multiple=True, metavar="KEY=A,B,C", help="Compare several values of a setting (repeatable)."
+)
+@click.option(
+    "--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Earlier run to compare with (--json)."
+)
+@click.option("--metric", type=click.Choice(METRICS), help=f"Metric of --sweep and --compare (default: {NDCG}).")
+@click.option("--silence", is_flag=True, help="Ask each set's questions of the other sets' texts.")
+@click.option("--together", is_flag=True, help="Measure all sets in one database; --silence: all but the one asked.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled databases in this folder."
+)
+@click.option("--on", default="", metavar="URL", help="PostgreSQL database to measure on, in a temporary schema.")
 @click.pass_obj
 def eval_command(
     context: Context,
@@ -73,11 +89,14 @@ def eval_command(
     together: bool,
     **options: Any,  # passed on to `EvaluationOptions`
 ) -> None:
-    """Say how good the answers are, on sets of questions whose answers are known.
+    """Measure search quality, on sets of questions whose answers are known.
 
-    SET is a folder that holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or one of
+    SET is a folder with queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or a folder of
     your own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
-    SET:memory tells all its texts as memories, SET@GROUP takes one group of it.
+    SET:memory stores all its texts as memories, SET@GROUP uses one group of it.
+
+    The tables show the ranking, the pages as shipped beside the same pages without a floor, and both by session and by
+    category if the set has them. For questions with `excerpts` they show which share of these an answer contains.
     """
     folders = _distinct(folders)
     evaluation = EvaluationOptions(
