@@ -19,6 +19,7 @@ from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
 from mindex.evaluate.question_sets import QuestionSet, Text
 from mindex.memory import Memory
 from mindex.model import CollectionReport, Progress, Record, Report
+from mindex.private_files import make_private_file, make_private_folder
 from mindex.providers.factory import ConfiguredProviders
 from mindex.store.base import Store
 from mindex.store.open import scratch_database
@@ -280,7 +281,9 @@ def _keep_copy(populated: Sequence[PopulatedSet], kept: Path) -> None:
     """Copy a memory to where the next run finds it, whole or not at all: another process may do the same."""
     staged = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
-        staged.mkdir(parents=True)
+        make_private_folder(staged.parent)
+        staged.mkdir(mode=0o700)
+        make_private_file(staged / _DATABASE)  # as a store makes its own: a copy would be open to every user
         shutil.copyfile(populated[0].database, staged / _DATABASE)
         maps = [
             {"documents": one.documents, "ids": one.ids, "groups": one.groups, "notes": one.notes} for one in populated
