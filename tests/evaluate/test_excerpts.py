@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from mindex.store.base import Store
 from mindex.store.sqlite.plain_fts5 import PlainFts5
 from tests.conftest import write
 from tests.running import is_one_error, run_here
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+import budget_curve  # of the bench, which is no package
 
 BEES = "Lavender and borage bring bees to the beans, which set more pods."
 FILLER = "\n\n".join(
@@ -86,6 +90,26 @@ def test_the_table_has_the_defaults_of_command_line_and_tool(diary: Path, no_mod
     for name, row in shown["rows"].items():
         line = next(line for line in lines if line.startswith(f"{name}  "))
         assert [f"{row['budgets'][budget]:.3f}" for budget in ("60", "1500")] == line.removeprefix(name).split()[:2]
+
+
+def test_the_largest_fall_of_a_curve_is_named() -> None:
+    curves = {"limit 5": {100: 0.5, 150: 0.6, 200: 0.55}, "limit 8": {100: 0.5, 150: 0.5, 200: 0.49}}
+    assert budget_curve.largest_fall(curves) == "0.0500 (limit 5, 150 → 200)"
+    assert budget_curve.largest_fall({"limit 5": {100: 0.5, 150: 0.5}}) == "none"
+
+
+def test_a_curve_has_a_row_for_each_limit(
+    diary: Path, no_model: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["budget_curve.py", str(diary), "--budgets", "60,1500", "--limits", "1,5"])
+    budget_curve.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[0] for line in lines[:3]] == ["budget", "limit 1", "limit 5"]
+    assert all(len(line.split("\t")) == 3 for line in lines[:3])
+    assert [line.partition(":")[0] for line in lines[3:]] == [
+        "largest fall from one budget to the next",
+        "largest fall from one limit to the next",
+    ]
 
 
 @pytest.mark.parametrize(("budgets", "said"), [("many", "not a list of numbers"), ("5,100", "too small")])
