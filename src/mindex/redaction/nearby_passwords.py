@@ -118,7 +118,7 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
             link = Link.STATED
         begin, finish = _trimmed(token)
         value = text[begin:finish]
-        word = value.lower() or raw
+        word = value.lower().replace("’", "'") or raw
         if word in _PASSWORD_WORDS:  # what follows is said of that word
             return None
         if _is_copula(raw, word, is_first=not count):

@@ -24,9 +24,10 @@ _QUOTES = " \"'*`("
 # No code is followed by a unit, a per cent sign or a further part of a number.
 _UNITS = (
     "seconds?|sec|min|minutes?|hours?|days?|ms|characters?|chars?|digits?|bits?|bytes?|times|users?|people|cents?|usd|eur"
-    "|dollars?|euros?|stellig|stellen|zeichen|caractères|caracteres|cifre|dígitos|цифр|символ|tekens|位|文字|桁|자|분|秒"
+    "|dollars?|euros?|stellig|stellen|zeichen|caractères|caracteres|cifre|dígitos|цифр|символ|tekens|位|文字|桁|자|분|秒|[年月日号號番円元时時分点人名件个個枚次回歳度页頁ペ년월일원번회개명호세]"
 )
-_END = rf"(?![\w%€$£]|[.,:/-]\w|[ ]?(?:{_UNITS})(?![a-z]))"
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # no blank is between a number and the next word
+_END = rf"(?!(?![{_CJK}])\w|[%€$£]|[.,:/-]\w|[ ]?(?:{_UNITS})(?![a-z]))"
 _GROUPS = r"\d{3}[ -]\d{3}(?![ -]?\d)|\d\d[ ]\d\d[ ]\d\d(?![ ]?\d)|\d{4}[ -]\d{4}|\d{4,10}"
 _LETTERS_AND_DIGITS = r"(?=[A-Za-z-]{0,20}\d)(?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,5}|[A-Za-z0-9]{6,16})"
 _CODE = rf"(?<![A-Za-z0-9_.,#$€£/:@-])(?:[A-Z]-)?(?:{_GROUPS}|{_LETTERS_AND_DIGITS}){_END}"
@@ -85,7 +86,8 @@ def pins(match: re.Match[str]) -> Iterator[Span]:
         return
     found = _PIN_AFTER.match(text, end)
     is_stated = bool(found and found["link"].strip(_QUOTES))
-    is_named = bool(_PIN.search(text, max(0, start - 12), start))  # `door code 4471`
+    # `door code 4471`, `pincode 4471`; `pin 4471` may be one of a plug.
+    is_named = bool(_PIN.search(text, max(0, start - 12), start)) or head.lower() in ("pincode", "digicode", "passcode")
     if found and (is_stated or is_named or head.isupper() or len(found["v"]) >= 6 or not head.isascii()):
         yield found.span("v")
         return

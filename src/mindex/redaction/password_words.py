@@ -11,7 +11,7 @@ Words = Mapping[str, str]
 
 # Words that mean nothing but a password.
 PASSWORDS: Words = {
-    "en": "password|passwd|passphrase|passcode|=pass|=pwd|=psk|=pw",
+    "en": "password|pasword|passwrd|passwd|passphrase|passcode|=pass|=pwd|=pswd|=psw|=psk|=pw",
     "de": "passwort|kennwort|losungswort",
     "fr": "mot de passe|mot-de-passe|mot_de_passe|=mdp",
     "es, pt": "contraseña|contrasena|palavra-passe|senha",
@@ -154,7 +154,7 @@ RESULT = _any(
 PIN = _any(
     "pin door gate garage alarm entry access safe lock keypad unlock voicemail sim tür zugang zugangs tresor entsperr",
     "porte portail entrée secret accès carte puerta alarma acceso portão alarme cancello porta allarme segreto toegang",
-    "drzwi bram domofon poort deur dør dörr ajtó ovi двер домофон сейф kapı kasa 门禁 暗証",
+    "sblocco drzwi bram domofon poort deur dør dörr ajtó ovi двер домофон сейф kapı kasa 门禁 暗証",
 )
 
 # A form of *to be*, or a sign in its place: the value is next.
