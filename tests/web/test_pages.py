@@ -92,6 +92,15 @@ def test_a_search_marks_the_words_and_says_why(shared: Team) -> None:
     assert re.search(r'<th scope="row">keyword</th><td><svg class="bar"', page)
 
 
+def test_relevance_has_a_label_and_no_note_names_a_tool(shared: Team) -> None:
+    browser = Browser(shared.url, shared.owner())
+    page = browser.get("/?q=deployment+window+of+Atlas&kind=memory").text
+    assert re.search(r"<span>relevance [01]\.\d\d</span>", page)
+    for query in ("deployment+window+of+Atlas", "quarterly+tax", "kubernetes+ingress", "tea", "relaese"):
+        notes = re.findall(r'<p class="note">([^<]*)', browser.get(f"/?q={query}").text)
+        assert not [note for note in notes if "`" in note or " id:" in note]
+
+
 def test_a_long_memory_is_named_by_its_first_whole_words(team: Team, browser: Browser) -> None:
     team.memory.add("The ferry to the island leaves from the second pier " + "behind the old customs house " * 5)
     title = re.findall(r"data-hit>([^<]+)<", browser.get("/?q=ferry+to+the+island").text)[0]
