@@ -8,13 +8,14 @@ import click
 
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.output import ProgressBar, note
-from mindex.config import ForeignVariable, cache_folder, default_database, load_settings, user_config
+from mindex.config import ForeignVariable, load_settings
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Status
 from mindex.present.reports import checks_json, checks_text, repair_text, status_text
 from mindex.present.settings import changed_setting_json, changed_setting_text, settings_json
 from mindex.present.text import aligned
+from mindex.user_folders import cache_folder, default_database, user_config
 from mindex.user_settings import set_setting, unset_setting
 
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line

@@ -9,12 +9,12 @@ from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mindex.config import default_database
 from mindex.errors import ConfigError, NotFoundError, UnsupportedError, UsageError
 from mindex.private_files import close_to_others
 from mindex.store.base import Store
 from mindex.store.sqlite.caches import CACHE_ROWS
 from mindex.store.sqlite.store import SqliteStore
+from mindex.user_folders import default_database
 
 if TYPE_CHECKING:
     from mindex.model import Report

@@ -3,11 +3,11 @@
 A round trip to the service costs more than most cached results do, and they can all be made again.
 """
 
-from mindex.config import cache_folder
 from mindex.ids import short_hash
 from mindex.private_files import make_private_folder
 from mindex.store.azure.address import Address
 from mindex.store.sqlite.store import SqliteStore
+from mindex.user_folders import cache_folder
 
 
 def open_local_caches(address: Address, rows: int) -> SqliteStore:
