@@ -45,6 +45,7 @@ class Setting:
     secret: bool = False
     address: bool = False  # of a server: it may hold a login or a key
     unset: str = ""  # what holds while nothing sets it, where that is not the default
+    only_in_user_file: bool = False
 
     @property
     def in_project(self) -> bool:
@@ -54,6 +55,16 @@ class Setting:
     @property
     def variable(self) -> str:
         return "MINDEX_" + self.key.replace(".", "_").upper()
+
+
+def _parse_embedder(value: object) -> str:
+    """Return the name of an embedding provider. Those of extensions are looked up if the core has no such name."""
+    if value in (*EMBEDDING_PROVIDERS, "none"):
+        return str(value)
+    from mindex.entry_points import names  # most embedders are the core's
+
+    others = [name for name in names("embedders") if name not in EMBEDDING_PROVIDERS]
+    return one_of(*EMBEDDING_PROVIDERS, *others, "none")(value)
 
 
 # Folders that hold copies and machinery, not what people wrote.
@@ -66,7 +77,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("db_read", "", parse_database, "URL of a replica of a PostgreSQL database, which reads go to"),
     Setting("agent", "main", parse_text, "whose words are searched beside the shared files"),
     # Checked here, before anything is stored: an unknown reranker or language model is only left out.
-    Setting("embedding.provider", "local", one_of(*EMBEDDING_PROVIDERS, "none"), provider_names("embedding")),
+    Setting("embedding.provider", "local", _parse_embedder, provider_names("embedding")),
     Setting("embedding.model", "", parse_text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", parse_text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
@@ -144,6 +155,13 @@ SETTINGS: tuple[Setting, ...] = (
         parse_flag,
         "a line in the daily log for each memory; on where there is a workspace",
         unset="on with a workspace",
+    ),
+    Setting(
+        "plugins.disabled",
+        (),
+        parse_texts,
+        "extensions that are not loaded; in the user file only",
+        only_in_user_file=True,
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -283,16 +301,24 @@ def load_settings(
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
-            values[setting.key] = Configured(setting, _parsed(setting, environment[origin], origin), origin)
+            values[setting.key] = Configured(setting, _given(setting, environment[origin], origin), origin)
     for key, raw in (flags or {}).items():
         if raw is not None:
-            values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
+            values[key] = Configured(_BY_KEY[key], _given(_BY_KEY[key], raw, f"--{key}"), "flag")
     provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
     if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
         raise cannot_shorten(provider, dimensions)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes), project)
+
+
+def _given(setting: Setting, raw: object, origin: str) -> Value:
+    """Return the parsed value of a variable or a flag. Raises ConfigError for a setting of the user file alone."""
+    if setting.only_in_user_file:
+        change = f"change it with `mindex config set {setting.key} VALUE`"
+        raise ConfigError(f"{origin} cannot set {setting.key}, which counts in the user file only", change)
+    return _parsed(setting, raw, origin)
 
 
 def _counts(

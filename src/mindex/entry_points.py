@@ -5,9 +5,8 @@ distributions is cached until a folder of `sys.path` changes. `mindex.extension`
 """
 
 import json
-import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -16,7 +15,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mindex.errors import ConfigError
+from mindex.ids import short_hash
 from mindex.provider_table import BY_ROLE, PROVIDERS
+from mindex.setting_values import parse_texts
 from mindex.user_folders import cache_folder, user_config
 from mindex.values import dataclass
 
@@ -144,7 +145,11 @@ def released_module(name: str) -> Any:
 
 def disabled() -> frozenset[str]:
     """Return the extensions that `plugins.disabled` names: in the user file, the only place where it counts."""
-    return _disabled(user_config())
+    path = user_config()
+    try:
+        return _disabled(path, path.stat().st_mtime_ns)
+    except OSError:
+        return frozenset()
 
 
 def problems(*, own: bool = True) -> tuple[str, ...]:
@@ -154,9 +159,8 @@ def problems(*, own: bool = True) -> tuple[str, ...]:
         if not own and point.extension in RELEASED_PACKAGES:
             continue
         try:
-            owner = RELEASED[point.group].get(point.name, point.extension)
-            if owner != point.extension:
-                raise _claimed_twice(point, (owner, point.extension))
+            if RELEASED[point.group].get(point.name) == CORE:
+                raise _claimed_twice(point, (CORE, point.extension))
             load(point.group, point.name)
         except ConfigError as error:
             found.append(str(error))
@@ -174,11 +178,11 @@ def loaded_or_logged(group: Group) -> Iterator[tuple[str, Any]]:
             getLogger(__name__).warning("%s", error)
 
 
-def _claimed_twice(point: EntryPoint, extensions: tuple[str, str] | list[str]) -> ConfigError:
-    disable = next(name for name in reversed(extensions) if name not in (CORE, *RELEASED_PACKAGES[:0]))
+def _claimed_twice(point: EntryPoint, extensions: Sequence[str]) -> ConfigError:
+    strangers = [name for name in extensions if name not in (CORE, *RELEASED_PACKAGES)]
     return ConfigError(
         f"{point.text} is claimed by {' and '.join(extensions)}",
-        f"turn one of them off with `mindex plugins --disable {disable}`",
+        f"turn one of them off with `mindex plugins --disable {(strangers or extensions)[-1]}`",
     )
 
 
@@ -212,33 +216,31 @@ def _enabled() -> tuple[EntryPoint, ...]:
 
 
 @cache
-def _disabled(user_file: Path) -> frozenset[str]:
-    if not user_file.is_file():
-        return frozenset()
+def _disabled(user_file: Path, _: int) -> frozenset[str]:
     import tomllib  # most have no such file
 
-    with suppress(OSError, ValueError):  # `load_settings` reports a file that cannot be read
-        found = tomllib.loads(user_file.read_text(encoding="utf-8-sig")).get("plugins", {})
-        held = found.get("disabled", ()) if isinstance(found, dict) else ()
-        return frozenset(one for one in held if isinstance(one, str)) if isinstance(held, list) else frozenset()
-    return frozenset()
+    try:
+        table = tomllib.loads(user_file.read_text(encoding="utf-8-sig")).get("plugins", {})
+        return frozenset(parse_texts(table.get("disabled", [])))
+    except (OSError, ValueError, AttributeError):  # `load_settings` reports what is wrong
+        return frozenset()
 
 
 def _folders() -> tuple[tuple[str, int], ...]:
     """Return the folders of `sys.path` with their times. The working folder is none of them: it may be a stranger's."""
-    here = os.getcwd() if Path().is_dir() else ""
+    here = ""
+    with suppress(OSError):  # it was deleted
+        here = str(Path.cwd())
     found = []
     for folder in dict.fromkeys(sys.path):
         if Path(folder).is_absolute() and folder != here:
             with suppress(OSError):
-                found.append((folder, os.stat(folder).st_mtime_ns))
+                found.append((folder, Path(folder).stat().st_mtime_ns))
     return tuple(found)
 
 
 @cache
 def _scan(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    from mindex.ids import short_hash  # only where an extension is looked up
-
     key = [list(folder) for folder in folders]
     path = cache_folder() / f"entry-points-{short_hash(*(folder for folder, _ in folders))}.json"
     with suppress(OSError, ValueError, TypeError, KeyError):

@@ -18,6 +18,7 @@ class Provider:
     in_process: bool = False  # runs on this machine: it takes time to load, but has no address and does not hang
     has_packages: bool = False  # offers models that are installed as packages, beside those that are files
     module: str = ""  # the provider whose modules it shares; by default they have its own name
+    package: str = ""  # the extension package that has its modules; '' for the core
     embeds: bool = True  # False: it can be named as an embedder, and says that it is none
     shortens_vectors: bool = False  # can return shorter vectors than its model has
     # Whether the vectors of an export are taken over without asking the model for its canary.
