@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from mcp import Client
 from mindex.errors import ConfigError, SchemaError, SpaceChangedError, StoreBusyError, StoreError, UnsupportedError
-from mindex.mcp.dialects import NATIVE, dialect_named
+from mindex.mcp.dialect import NATIVE, dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions

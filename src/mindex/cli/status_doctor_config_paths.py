@@ -73,11 +73,10 @@ def _show_settings(context: Context, tools: str | None) -> None:
     fixed: Mapping[str, object] = {}  # by the dialect
     foreign: Sequence[ForeignVariable] = ()
     if tools is not None:
-        # The SDK, which no other use of this command needs.
-        from mindex.mcp.dialects import dialect_named
-        from mindex.mcp.dialects.environment import VARIABLES
+        from mindex.mcp.dialect import tools_named  # no other use of this command needs the tools
 
-        fixed, foreign = dialect_named(tools).settings, VARIABLES.get(tools, ())
+        chosen = tools_named(tools)
+        fixed, foreign = chosen.dialect().settings, chosen.variables
     settings = load_settings(
         {**fixed, "db": context.db, "db_read": context.db_read, "agent": context.agent}, foreign=foreign
     )

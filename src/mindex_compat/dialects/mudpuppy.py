@@ -18,13 +18,10 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from mindex.errors import UsageError
-from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
+from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
+from mindex.mcp.dialect_parts import MAX_LIMIT, Json, SearchOptions
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, OnError, Toolset, json_result, tool
-from mindex.model import Answer, Hit, Mode, Record
-from mindex.model.guidance import Guidance
-from mindex.present.to_json import Json
-from mindex.search.pipeline import MAX_LIMIT
-from mindex.search.service import SearchOptions
+from mindex.model import Answer, Guidance, Hit, Mode, Record
 
 PROGRAM = "mudpuppy"
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]

@@ -13,13 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.regular_files import open_regular
-from mindex.store.foreign_sqlite import ForeignDatabase
-from mindex.transfer.importer_base import ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id, memory_row
-from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.folder_files import LINK_OUT, leads_out
-from mindex.transfer.importers.json_lines import read_json
-from mindex.transfer.importers.sqlite_source import CACHE, INDEX, VECTORS, DatabaseImporter, key_of
+from mindex.transfer.importer_parts import (
+    LINK_OUT,
+    ExportRow,
+    OtherRows,
+    ReadRow,
+    SkippedRow,
+    foreign_id,
+    leads_out,
+    memory_row,
+    open_regular,
+    read_json,
+)
+from mindex.transfer.importer_parts import foreign_values as foreign
+from mindex_compat.foreign_sqlite import ForeignDatabase
+from mindex_compat.importers.sqlite_source import CACHE, INDEX, VECTORS, DatabaseImporter, key_of
 
 _INSIGHTS = dict.fromkeys(("bugfix", "feature", "learning"), "insight")
 _TYPES = {"decision": "decision", "preference": "preference", **_INSIGHTS}

@@ -11,14 +11,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindex.ids import short_hash
-from mindex.ingest.document_metadata import ROOT_DOMAIN, domain_of_path
-from mindex.model import Collection, Document
-from mindex.model.records import IMPORTED
-from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer_base import EMPTY, DocumentRows, ExportRow, OtherRows, ReadRow, SkippedRow, foreign_id
-from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
-from mindex.transfer.jsonl_rows import LARGEST_NUMBER
+from mindex.model import IMPORTED, Collection, Document
+from mindex.transfer.importer_parts import (
+    EMPTY,
+    LARGEST_NUMBER,
+    ROOT_DOMAIN,
+    DocumentRows,
+    ExportRow,
+    OtherRows,
+    ReadRow,
+    SkippedRow,
+    domain_of_path,
+    foreign_id,
+)
+from mindex.transfer.importer_parts import foreign_values as foreign
+from mindex_compat.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex_compat.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
 
 _COLUMNS = (
     "id content source_file heading_path domain tags related_files is_instruction last_updated chunk_index"

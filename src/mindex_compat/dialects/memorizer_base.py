@@ -9,12 +9,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError, SecretError, UsageError
-from mindex.mcp.dialects.memorizer_format import category_of, succeeded, utc_text
+from mindex.mcp.dialect_parts import Json, Redactor, summary_of
 from mindex.mcp.tools import JsonObject, Toolset
 from mindex.model import Kind, Record
-from mindex.present.record_view import summary_of
-from mindex.present.to_json import Json
-from mindex.redaction.redactor import Redactor
+from mindex_compat.dialects.memorizer_format import category_of, succeeded, utc_text
 
 AgentId = Annotated[str, Field(description="Default main")]
 # Memorizer-MCP has no such argument: its ids are unique. So are ours, except for imported ones.

@@ -9,13 +9,11 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, Numbers, OwnerId
-from mindex.mcp.dialects.memorizer_format import utc_text
+from mindex.mcp.dialect_parts import Json, parse_time
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, tool
-from mindex.model import ProjectSource
-from mindex.model.reports import SourceStatus, SourceType
-from mindex.present.to_json import Json
-from mindex.time_parser import parse_time
+from mindex.model import ProjectSource, SourceStatus, SourceType
+from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, Numbers, OwnerId
+from mindex_compat.dialects.memorizer_format import utc_text
 
 Location = Annotated[str, Field(description="Path or address, as list_project_sources shows it")]
 

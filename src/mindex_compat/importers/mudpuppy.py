@@ -9,11 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mindex.store.base import Access
-from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer_base import OtherRows, ReadRow, accesses, foreign_id, memory_row
-from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
+from mindex.transfer.importer_parts import Access, OtherRows, ReadRow, accesses, foreign_id, memory_row
+from mindex.transfer.importer_parts import foreign_values as foreign
+from mindex_compat.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex_compat.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
 
 _COLUMNS = (
     "id content entry_type source context confidence importance tags created_at updated_at expires_at"

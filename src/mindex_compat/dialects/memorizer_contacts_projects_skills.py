@@ -11,10 +11,10 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, trigger_of
+from mindex.mcp.dialect_parts import FIELDS, ThingKind
 from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
-from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.model import Record
+from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, trigger_of
 
 Trigger = Literal["cron", "manual", "event"]
 Config = Annotated[

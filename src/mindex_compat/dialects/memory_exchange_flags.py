@@ -1,9 +1,12 @@
 """MemoryExchange's own flags of `serve`, as settings of mindex, or as a sentence that names the setting instead."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from mindex.errors import UsageError
-from mindex.mcp.dialects.environment import model_folder
+from mindex.mcp.dialect import ServeFlags
+from mindex_compat.dialects.environment import INDEX_NAME, SOURCE_PATH, model_folder
 
 # This module must not import the SDK: `mindex serve` reads it for `--help`.
 
@@ -50,3 +53,15 @@ def settings_of_flags(flags: Mapping[str, str]) -> tuple[dict[str, object], tupl
     elif path:
         settings |= {"embedding.provider": "local", "embedding.model": model_folder(path)}
     return settings, tuple(notes)
+
+
+def read_flags(flags: Mapping[str, str]) -> ServeFlags:
+    """Return what these flags, and the variables that are no settings, stand for. Raises UsageError."""
+    settings, notes = settings_of_flags(flags)
+    source = os.environ.get(SOURCE_PATH)
+    return ServeFlags(
+        settings,
+        source=Path(source).expanduser() if source else None,
+        index_name=flags.get("--index-name") or os.environ.get(INDEX_NAME, ""),
+        notes=notes,
+    )

@@ -11,11 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mindex.model import Change, Record
-from mindex.store.base import Access
-from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer_base import ExportRow, OtherRows, ReadRow, SkippedRow, accesses, foreign_id, memory_row
-from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
+from mindex.transfer.importer_parts import (
+    Access,
+    ExportRow,
+    OtherRows,
+    ReadRow,
+    SkippedRow,
+    accesses,
+    foreign_id,
+    memory_row,
+)
+from mindex.transfer.importer_parts import foreign_values as foreign
+from mindex_compat.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex_compat.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of
 
 _COLUMNS = (
     "id content type importance created_at last_accessed expires_at metadata is_deleted summary access_count"

@@ -10,11 +10,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import NotFoundError
-from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialect import Dialect
+from mindex.mcp.dialect_parts import summary_of, to_json, view_record
 from mindex.mcp.tools import READS, JsonObject, Toolset, compact_json_result, tool
 from mindex.model import Record
-from mindex.present.record_view import summary_of, view_record
-from mindex.present.to_json import to_json
 
 _LIMIT = 10
 _DOC, _RECORD = "doc://", "memory://"

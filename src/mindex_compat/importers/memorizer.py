@@ -17,29 +17,36 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, UsageError
-from mindex.limits import MAX_VALUES_BYTES
-from mindex.memories.field_specs import FIELDS, THING_KINDS, FieldSpec, ThingKind, record_values, validate_fields
-from mindex.memories.profile import profile_id, with_unchecked_data
-from mindex.memories.skill_schedule import validate_trigger
-from mindex.memories.turns import make_turn
-from mindex.memories.validation import json_size
 from mindex.model import Change, Record
-from mindex.store.export_rows import Link
-from mindex.store.foreign_sqlite import ForeignDatabase, ForeignRow
-from mindex.transfer.importer_base import (
+from mindex.transfer.importer_parts import (
     EMPTY,
+    FIELDS,
+    LINK_OUT,
+    MAX_VALUES_BYTES,
+    THING_KINDS,
     ExportRow,
+    FieldSpec,
+    Link,
     OtherRows,
     ReadRow,
     SkippedRow,
+    ThingKind,
     accesses,
     foreign_id,
+    json_size,
+    leads_out,
+    make_turn,
     memory_row,
+    profile_id,
+    read_json,
+    record_values,
+    validate_fields,
+    validate_trigger,
+    with_unchecked_data,
 )
-from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.folder_files import LINK_OUT, leads_out
-from mindex.transfer.importers.json_lines import read_json
-from mindex.transfer.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of, with_table
+from mindex.transfer.importer_parts import foreign_values as foreign
+from mindex_compat.foreign_sqlite import ForeignDatabase, ForeignRow
+from mindex_compat.importers.sqlite_source import INDEX, VECTORS, DatabaseImporter, key_of, with_table
 
 _FACT = "id agent_id fact category source confidence created_at updated_at last_accessed_at".split()
 _THING = ("id", "agent_id", "name", "created_at")

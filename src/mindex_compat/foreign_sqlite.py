@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
-from mindex.regular_files import open_regular
-from mindex.store.sqlite.errors import is_busy
+from mindex.transfer.importer_parts import is_busy, open_regular
 
 ForeignRow = dict[str, Any]
 

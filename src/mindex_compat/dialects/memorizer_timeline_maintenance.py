@@ -8,13 +8,20 @@ from typing import Annotated, Literal, get_args
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.analyzer import analyze
 from mindex.errors import ConfigError
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools
-from mindex.mcp.dialects.memorizer_format import CATEGORIES, FAMILIES, Category, category_of, end_of, start_of, utc_text
+from mindex.mcp.dialect_parts import Json, analyze
 from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex.model import Change, Kind
-from mindex.present.to_json import Json
+from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools
+from mindex_compat.dialects.memorizer_format import (
+    CATEGORIES,
+    FAMILIES,
+    Category,
+    category_of,
+    end_of,
+    start_of,
+    utc_text,
+)
 
 Source = Literal["facts", "conversations", "profile_changes", "skills", "contacts", "projects"]
 _SOURCE_OF: Mapping[Kind, Source] = {

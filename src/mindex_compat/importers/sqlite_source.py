@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import StoreError, UsageError
-from mindex.store.foreign_sqlite import ForeignDatabase, holds
-from mindex.transfer.importer_base import DocumentRows, ExportRow, Importer, OtherRows, ReadRow, SkippedRow
-from mindex.transfer.importers import foreign_values as foreign
+from mindex.transfer.importer_parts import DocumentRows, ExportRow, Importer, OtherRows, ReadRow, SkippedRow
+from mindex.transfer.importer_parts import foreign_values as foreign
+from mindex_compat.foreign_sqlite import ForeignDatabase, holds
 
 UNKNOWN_TABLE = "mindex does not know this table"
 INDEX = "a keyword index, which is made anew"

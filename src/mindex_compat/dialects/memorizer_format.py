@@ -11,9 +11,8 @@ from typing import Literal, get_args
 
 from mcp_types import CallToolResult
 
+from mindex.mcp.dialect_parts import parse, parse_time
 from mindex.mcp.tools import JsonObject, compact_json_result
-from mindex.search.query import parse
-from mindex.time_parser import parse_time
 
 Category = Literal["preference", "background", "pattern", "project", "contact", "decision"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)

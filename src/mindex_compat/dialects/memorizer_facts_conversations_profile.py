@@ -9,12 +9,11 @@ from pydantic import Field
 
 from mindex.clock import to_iso
 from mindex.errors import NotFoundError
-from mindex.mcp.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, short_row
-from mindex.mcp.dialects.memorizer_format import FAMILIES, Category, category_of, end_of, plain, start_of, utc_text
+from mindex.mcp.dialect_parts import Json, json_paths
 from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
-from mindex.memories import json_paths
 from mindex.model import AddResult, Answer, Kind, Tier
-from mindex.present.to_json import Json
+from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, short_row
+from mindex_compat.dialects.memorizer_format import FAMILIES, Category, category_of, end_of, plain, start_of, utc_text
 
 _REDACTED = "secrets were left out"
 # Its names of the tiers.

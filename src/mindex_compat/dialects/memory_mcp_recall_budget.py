@@ -15,13 +15,10 @@ from itertools import count
 from typing import Any
 
 from mindex.clock import to_iso
-from mindex.mcp.dialects.memory_mcp_type_and_lifetime import family_of
+from mindex.mcp.dialect_parts import Json, RankingSignals, most_that_fit, summary_of
 from mindex.mcp.tools import JsonObject
 from mindex.model import Answer, Record
-from mindex.present.budget import most_that_fit
-from mindex.present.record_view import summary_of
-from mindex.present.to_json import Json
-from mindex.store.base import RankingSignals
+from mindex_compat.dialects.memory_mcp_type_and_lifetime import family_of
 
 # How many characters of the query the result repeats.
 _MAX_ECHO = 200

@@ -6,9 +6,18 @@ Each observation is a memory, each relation is one, and so is an entity without 
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindex.transfer.importer_base import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
-from mindex.transfer.importers.foreign_values import json_text
-from mindex.transfer.importers.json_lines import Json, first_objects, read_objects
+from mindex.transfer.importer_parts import (
+    EMPTY,
+    Importer,
+    Json,
+    ReadRow,
+    SkippedRow,
+    first_objects,
+    foreign_id,
+    json_text,
+    memory_row,
+    read_objects,
+)
 
 
 class ReferenceMemory(Importer):

@@ -12,19 +12,16 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex import Memory
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ForbiddenPathError, MindexError, NotFoundError, StoreError, UsageError
-from mindex.mcp.dialects.memorizer_base import PROGRAM, AgentId, MemorizerTools, conversation_row, short_row
-from mindex.mcp.dialects.memorizer_facts_conversations_profile import with_default
-from mindex.mcp.dialects.memorizer_format import CATEGORIES, category_of, utc_text
+from mindex.mcp.dialect_parts import Json, leaves, make_private_folder, read_regular
 from mindex.mcp.tools import REFRESHES, JsonObject, tool
-from mindex.memories.json_paths import leaves
-from mindex.memory import Memory
 from mindex.model import Record
-from mindex.present.to_json import Json
-from mindex.private_files import make_private_folder
-from mindex.regular_files import read_regular
 from mindex.temporary_files import replaced_file
+from mindex_compat.dialects.memorizer_base import PROGRAM, AgentId, MemorizerTools, conversation_row, short_row
+from mindex_compat.dialects.memorizer_facts_conversations_profile import with_default
+from mindex_compat.dialects.memorizer_format import CATEGORIES, category_of, utc_text
 
 _FOLDER_SETTING = "export.path"
 _MAX_TURNS = 500

@@ -18,17 +18,12 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from mindex.clock import now_ms
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text, recalled_ids
-from mindex.mcp.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
+from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
+from mindex.mcp.dialect_parts import MAX_LIMIT, Scope, estimate_importance, parse, parse_expiry, parse_time
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
-from mindex.memories.importance import estimate_importance
-from mindex.model import Answer, Record
-from mindex.model.guidance import Guidance
-from mindex.search.filters import Scope
-from mindex.search.pipeline import MAX_LIMIT
-from mindex.search.query import parse
-from mindex.time_parser import parse_expiry, parse_time
+from mindex.model import Answer, Guidance, Record
+from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text, recalled_ids
+from mindex_compat.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
 
 logger = logging.getLogger(__name__)
 

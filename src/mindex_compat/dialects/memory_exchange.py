@@ -12,14 +12,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
-from mindex.mcp.dialects import READS_FILES, Dialect
+from mindex.mcp.dialect import READS_FILES, Dialect
+from mindex.mcp.dialect_parts import body, note_lines, one_line, read_regular, view_answer, view_records
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
 from mindex.model import Collection, GetResult, Hit, QueryTerms
-from mindex.present.answer_view import view_answer
-from mindex.present.fence import body, one_line
-from mindex.present.records_view import view_records
-from mindex.present.text import note_lines
-from mindex.regular_files import read_regular
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
