@@ -141,7 +141,7 @@ class AzureRetrieval:
     def neighbours(
         self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
     ) -> tuple[dict[str, float], ...]:
-        from mindex.store.engine_parts import one_by_one  # needs numpy, which a keyword search does without
+        from mindex.store.rules.neighbours import one_by_one  # needs numpy (which a keyword search does without)
 
         return one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
 

@@ -117,7 +117,7 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
         chats = EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
         return unavailable(role, settings, settings.model or "none", chats)
     try:
-        return _maker(role, provider)(settings)
+        return maker(role, provider)(settings)
     except ConfigError as error:
         if role == "embedding":
             raise
@@ -128,7 +128,7 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
         return unavailable(role, settings, name, error)
 
 
-def _maker(role: Role, provider: str) -> Callable[[ProviderSettings], Any]:
+def maker(role: Role, provider: str) -> Callable[[ProviderSettings], Any]:
     """Return the function that makes a provider's models. Raises ConfigError for one whose extension is missing."""
     if provider in BY_ROLE[role] and not PROVIDERS[provider].package:
         create: Callable[[ProviderSettings], Any] = import_module(module_of(role, provider)).create

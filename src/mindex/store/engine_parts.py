@@ -42,7 +42,6 @@ from mindex.store.rules.kind_groups import KindGroup, first_of_each_group, kind_
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.rules.merged_records import duplicate_of, put_merged
-from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
 from mindex.store.rules.program_numbers import former_slots
 from mindex.store.rules.spaces import (
     Former,
@@ -61,15 +60,15 @@ from mindex.store.sync_rows import MergedRecord, SyncRow
 from mindex.store.usage_counts import UsageCounts
 
 __all__ = [
-    "CONTEXT_CACHE", "FEW", "TEXT_CACHES", "Access", "Accesses", "BackgroundWriter", "ExistingRecord", "ExportRow",
-    "ExportSnapshot", "ExportedVectors", "Extraction", "Floats", "Former", "ImportPreview", "KeywordQuery",
-    "KeywordResult", "KindGroup", "Label", "Link", "MergedRecord", "NearestRecords", "NearestRows", "Page",
+    "CONTEXT_CACHE", "TEXT_CACHES", "Access", "Accesses", "BackgroundWriter", "ExistingRecord", "ExportRow",
+    "ExportSnapshot", "ExportedVectors", "Extraction", "Former", "ImportPreview", "KeywordQuery",
+    "KeywordResult", "KindGroup", "Label", "Link", "MergedRecord", "NearestRecords", "Page",
     "PlacedChunk", "RankingContext", "RankingSignals", "RestoreOptions", "RestoreOutcome", "ScoredRecord",
     "SpaceRoles", "SqliteStore", "StoredChunk", "SyncRow", "TaggedChunk", "TermStatistics", "UsageCounts",
     "WaitingCacheValues", "bm25", "by_program", "context_key", "correct_tags", "decode_canary", "decode_object",
     "describe_space", "described_space", "duplicate_of", "duplicates_numbers_history", "embedded_text", "encode",
     "encode_canary", "fails_fast", "first_names", "first_of_each_group", "former_slots", "glob_expression",
-    "glob_matches", "holds_literally", "is_as_last_changed", "is_glob", "kind_group", "name_taken", "one_by_one",
+    "glob_matches", "holds_literally", "is_as_last_changed", "is_glob", "kind_group", "name_taken",
     "path_matches", "plan_chunks", "program_numbers", "put_merged", "query_vector", "record_json",
     "refuse_password", "require_role", "restore", "spaces", "targets_by_source",
 ]  # fmt: skip

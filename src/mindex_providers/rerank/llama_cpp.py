@@ -4,11 +4,16 @@ from collections.abc import Sequence
 from time import monotonic
 
 from mindex.errors import ProviderError
-from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean_for_server
-from mindex.providers.gguf import GgufModel, describe
-from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
-from mindex.providers.rerank.base import CHOSEN_WEIGHT, Reranker
-from mindex.providers.rerank.http import endpoint
+from mindex.providers.provider_parts import (
+    CHOSEN_WEIGHT,
+    MAX_CHARACTERS,
+    ProviderSettings,
+    Reranker,
+    clean_for_server,
+    endpoint,
+)
+from mindex_providers.gguf import GgufModel, describe
+from mindex_providers.llama_cpp import MAX_TOKENS, LlamaServer
 
 _MAX_QUERY_TOKENS = 128
 _TOKENS_AROUND = 8  # what a model puts before, between and after query and text, at the most

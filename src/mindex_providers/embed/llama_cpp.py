@@ -7,14 +7,20 @@ from dataclasses import replace
 
 from mindex.errors import ProviderError
 from mindex.model import Model, VectorArray
-from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean
-from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.openai import vectors_of
-from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder
-from mindex.providers.gguf import GgufModel, describe
-from mindex.providers.llama_cpp import MAX_TOKENS, LlamaServer
+from mindex.providers.provider_parts import (
+    MAX_CHARACTERS,
+    SAMPLE,
+    Embedder,
+    EmbeddingInterface,
+    ProviderSettings,
+    RemoteEmbedder,
+    clean,
+    fluency_of_pieces,
+    space,
+    vectors_of,
+)
+from mindex_providers.gguf import GgufModel, describe
+from mindex_providers.llama_cpp import MAX_TOKENS, LlamaServer
 
 # `nomic-embed-text-v1.5.Q8_0` is `nomic-embed-text-v1.5`, however its numbers are stored.
 _STORED_AS = re.compile(r"[.\-_](i?q\d\w*|bf16|fp?(16|32))$", re.IGNORECASE)

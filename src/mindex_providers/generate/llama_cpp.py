@@ -3,11 +3,17 @@
 from dataclasses import replace
 
 from mindex.errors import ProviderError
-from mindex.providers.base import ProviderSettings
-from mindex.providers.generate.base import Generator, Prompt
-from mindex.providers.generate.chat import Body, ChatGenerator, ChatInterface, chat_body
-from mindex.providers.gguf import describe
-from mindex.providers.llama_cpp import LlamaServer
+from mindex.providers.provider_parts import (
+    Body,
+    ChatGenerator,
+    ChatInterface,
+    Generator,
+    Prompt,
+    ProviderSettings,
+    chat_body,
+)
+from mindex_providers.gguf import describe
+from mindex_providers.llama_cpp import LlamaServer
 
 
 def create(settings: ProviderSettings) -> Generator:

@@ -8,17 +8,24 @@ from pathlib import Path, PurePosixPath
 
 from mindex.errors import ProviderError, UsageError
 from mindex.model import Progress, Report, Role
-from mindex.providers.hub.client import Hub, Listing
-from mindex.providers.hub.presets import PRESETS, Preset, hub_name, is_repo, preset
-from mindex.providers.hub.pulled import (
+from mindex.providers.provider_parts import (
+    PRESETS,
+    SETTINGS,
+    Preset,
     PulledModel,
+    hub_name,
+    is_repo,
     lock_file,
+    open_pulled,
+    preferred_weights,
+    preset,
     pulled_model,
+    pulled_reranker,
     remove_unrecorded,
     write_record,
 )
-from mindex.providers.onnx.folder import SETTINGS, preferred_weights
 from mindex.values import dataclass
+from mindex_providers.hub.client import Hub, Listing
 
 _CONFIG, _TOKENIZER = "config.json", "tokenizer.json"
 _FOLDERS = (PurePosixPath("."), PurePosixPath("onnx"))  # where exports usually are
@@ -167,10 +174,6 @@ def _role(config: Path) -> Role:
 
 def _try(model: PulledModel) -> None:
     """Open the model and run it. Files that mindex cannot use are removed. Raises ProviderError."""
-    # Imported here: these modules read the records of pulled models.
-    from mindex.providers.embed.onnx_folder import open_pulled
-    from mindex.providers.rerank.local import pulled_reranker
-
     try:
         if model.role == "rerank":
             pulled_reranker(model).load()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mindex.errors import ProviderError
-from mindex.providers.model_files import at_path, checksum, dataclass_of, read_facts, write_facts
+from mindex.providers.provider_parts import at_path, checksum, dataclass_of, read_facts, write_facts
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
