@@ -40,7 +40,8 @@ _COMPAT, _POSTGRES = "mindex_compat", "mindex_postgres"
 _CORE_COMMANDS = (
     "index watch search get list tags types web add update forget restore purge history undo timeline consolidate stats"
     " conversation profile contact project skill setup install serve token hook pause resume export import copy sync"
-    " models reembed backfill status doctor scan optimize backup restore-backup config paths plugins completion help"
+    " models reembed backfill eval status doctor scan optimize backup restore-backup config paths plugins completion"
+    " help"
 )
 
 
@@ -68,7 +69,7 @@ RELEASED: Mapping[Group, Mapping[str, str]] = {
     "embedders": _providers("embedding"),
     "rerankers": _providers("rerank"),
     "generators": _providers("generation"),
-    "commands": {**dict.fromkeys(_CORE_COMMANDS.split(), CORE), "eval": "mindex_eval", "admin": _POSTGRES},
+    "commands": {**dict.fromkeys(_CORE_COMMANDS.split(), CORE), "admin": _POSTGRES},
 }
 RELEASED_PACKAGES = tuple(sorted({package for names in RELEASED.values() for package in names.values()} - {CORE}))
 
@@ -152,9 +153,9 @@ def disabled() -> frozenset[str]:
         return frozenset()
 
 
-def problems(*, own: bool = True) -> tuple[str, ...]:
-    """Load every enabled extension, or all but mindex's own, and say what is wrong with those that cannot be used."""
-    found: list[str] = []
+def problems(*, own: bool = True) -> tuple[ConfigError, ...]:
+    """Load every enabled extension, or all but mindex's own, and return the errors of those that cannot be used."""
+    found: dict[str, ConfigError] = {}
     for point in _enabled():
         if not own and point.extension in RELEASED_PACKAGES:
             continue
@@ -163,8 +164,8 @@ def problems(*, own: bool = True) -> tuple[str, ...]:
                 raise _claimed_twice(point, (CORE, point.extension))
             load(point.group, point.name)
         except ConfigError as error:
-            found.append(str(error))
-    return tuple(dict.fromkeys(found))
+            found[str(error)] = error
+    return tuple(found.values())
 
 
 def loaded_or_logged(group: Group) -> Iterator[tuple[str, Any]]:

@@ -40,5 +40,5 @@ def plugins_command(context: Context, disable: str | None, enable: str | None) -
         Plugin(name, distributions[name], tuple(provides), enabled=name not in off)
         for name, provides in sorted(found.items())
     ]
-    wrong = problems()
+    wrong = [str(error) for error in problems()]
     context.emit(plugins_json(plugins, wrong), lambda: plugins_text(plugins, wrong))

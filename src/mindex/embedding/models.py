@@ -10,7 +10,6 @@ from mindex.embedding.permission import embedder_spec_of
 from mindex.embedding.reembed import plan_reembed, reembed
 from mindex.embedding.selection import EmbedderSelection
 from mindex.embedding.upgrade import BUILT_IN_SPEC, FormerVectors
-from mindex.entry_points import released_module
 from mindex.errors import MindexError, UsageError
 from mindex.model import Check, Report, Role
 from mindex.model.reports import ListedModel, PullReport, ReembedReport
@@ -160,6 +159,8 @@ class Models:
         was pulled, and repaired. `revision` and `file` choose another commit and another export. Raises UsageError and
         ProviderError; what arrived stays, and the next call goes on from there.
         """
+        from mindex.entry_points import released_module  # nothing else here looks for an extension
+
         done = released_module("mindex_providers.hub.pull").pull(name, revision=revision, file=file, report=report)
         model: PulledModel = done.model
         pulled = PullReport(
