@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mindex.config import cache_folder
 from mindex.embedding.canary import SENTENCE, is_same
 from mindex.errors import StoreError
 from mindex.model import Model, VectorArray
@@ -20,6 +19,7 @@ from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
 from mindex.store.open import open_store
+from mindex.user_folders import cache_folder
 
 # A vector of the built-in model takes 1.5 kB: some hundred MB at the most.
 _MOST_ROWS = 250_000
