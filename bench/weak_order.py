@@ -23,7 +23,7 @@ from mindex.evaluate.named_sets import read_named_set
 from mindex.evaluate.question_sets import Question, QuestionSet, answerable, sampled
 from mindex.evaluate.run_questions import QuestionRunner, question_runner, question_runners
 from mindex.model import Hit
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 
 VARIANT = "hybrid"
 

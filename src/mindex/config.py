@@ -100,13 +100,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("generation.extract_facts", True, parse_flag, "whether facts are taken out of conversations that are told"),
     Setting(
         "search.fusion",
-        "blend",
+        "judged",
         parse_text,
-        "blend, rrf, minmax, weighted or signals",
-        names=("blend", "rrf", "minmax", "weighted", "signals"),
+        "judged, blend, rrf, minmax, weighted or signals",
+        names=("judged", "blend", "rrf", "minmax", "weighted", "signals"),
     ),
-    Setting("search.floor", 0.3, parse_number(0, 1), "the least relevance of a confident hit"),
-    Setting("search.low_floor", 0.006, parse_number(0, 1), "the least relevance of a weak hit, which may help"),
+    Setting("search.floor", 0.5, parse_number(0, 1), "minimum relevance of a confident hit"),
     Setting("search.weak", True, parse_flag, "whether hits below the floor are shown, marked as weak"),
     Setting("search.candidates", 200, parse_whole(1), "how many each half of a search brings"),
     Setting("search.weights.blend", 0.4, parse_number(0, 1), "share of the vector half in `blend`"),
@@ -117,9 +116,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.weights.recency", 0.2, parse_number(0, 1), "weight of recency beside it"),
     Setting("search.weights.frequency", 0.1, parse_number(0, 1), "weight of the number of accesses beside it"),
     Setting("search.weights.rrf", 60, parse_whole(1), "the constant k of `rrf`"),
-    Setting("search.weights.pairs", 0.5, parse_number(0, 2), "what words side by side add to `blend`"),
+    Setting("search.weights.pairs", 0.5, parse_number(0, 2), "what words side by side add to a keyword score"),
     Setting("search.weights.coverage", 0.5, parse_number(0, 2), "power of the share of the question held"),
-    Setting("search.weights.neighbours", 0.1, parse_number(0, 1), "share of a turn's score that those beside it get"),
     Setting(
         "search.weights.rerank",
         0.4,
@@ -174,6 +172,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
+# Settings of earlier versions: a file that has one is read, with a note.
+REMOVED = {
+    "search.low_floor": "the first hits are always shown, and `search.weak = false` leaves weak ones out",
+    "search.weights.neighbours": "what a turn adds to those beside it is part of the judgement",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +349,10 @@ def _counts(
 
 def _apply_file(path: Path, values: dict[str, Configured], notes: list[str]) -> None:
     """Replace values by those of a file, and add a note for each one that it may not set."""
-    for key, raw in flatten(_read(path), _BY_KEY):
+    for key, raw in flatten(_read(path), {**_BY_KEY, **REMOVED}):
+        if key in REMOVED:
+            notes.append(f"{path}: {key} is ignored: {REMOVED[key]}; remove it with `mindex config unset {key}`")
+            continue
         setting = _BY_KEY.get(key)
         if setting is None:
             raise ConfigError(

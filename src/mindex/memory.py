@@ -17,7 +17,7 @@ from mindex.model import Answer, Filters, GetResult
 from mindex.model.guidance import LIBRARY, Guidance
 from mindex.providers.factory import ConfiguredProviders, Providers
 from mindex.search.filters import Scope, make_filters
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 from mindex.search.service import SearchOptions
 from mindex.services import Services
 from mindex.store.base import Page, Store

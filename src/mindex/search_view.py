@@ -7,7 +7,7 @@ from mindex.memory import Memory
 from mindex.model import Answer
 from mindex.present.answer_view import AnswerView, View, only_weak, view_answer
 from mindex.present.output_formats import within_budget
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 from mindex.values import replace
 
 

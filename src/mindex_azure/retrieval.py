@@ -29,7 +29,7 @@ from mindex_azure.odata import WORD_FIELDS
 from mindex_azure.schema import fluency_field, space_of, vector_field
 
 _NEWEST = ("created_at desc", "path asc", "position asc", "key asc")
-_SIGNALS = ("id", "domain", "instruction", "created_at")
+_SIGNALS = ("id", "domain", "instruction", "created_at", "document")
 # A scope of at most so many vectors is searched exhaustively.
 _EXACT = 5_000
 _LEAST_STEM = 3
@@ -177,7 +177,12 @@ class AzureRetrieval:
         rows = self._connection.with_keys([key_of("chunk", id_) for id_ in dict.fromkeys(ids)], _SIGNALS)
         return {
             row["id"]: RankingSignals(
-                row["id"], "chunk", row["domain"] or "", bool(row["instruction"]), created_at=row["created_at"]
+                row["id"],
+                "chunk",
+                row["domain"] or "",
+                bool(row["instruction"]),
+                created_at=row["created_at"],
+                source=row["document"],
             )
             for row in rows
         }

@@ -24,7 +24,8 @@ from mindex_postgres.filter_sql import Condition, condition, join
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, false), r.importance, r.created_at,
-       coalesce(a.count, 0), a.last_at
+       coalesce(a.count, 0), a.last_at,
+       coalesce(d.id, CASE WHEN r.kind = 'turn' THEN r.fields ->> 'session_id' END, '')
 FROM records r LEFT JOIN documents d ON d.collection = r.owner AND d.id = r.document
 LEFT JOIN accesses a ON a.record = r.id
 WHERE r.id = ANY(%s)

@@ -179,6 +179,7 @@ class MemoryRetrieval:
                 record.created_at,
                 accesses.count if accesses else 0,
                 accesses.last_at if accesses else None,
+                record.document or (str(record.fields.get("session_id", "")) if record.kind == "turn" else ""),
             )
         return signals
 

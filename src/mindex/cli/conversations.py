@@ -17,7 +17,7 @@ from mindex.memory import Memory
 from mindex.model import ExtractionReport, Record, SessionPage
 from mindex.present import entries as present
 from mindex.present.answer_view import AnswerView, view_answer
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 
 _MAX_BATCH = 200
 

@@ -25,7 +25,7 @@ from mindex.present.answer_view import VIEWS, View
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.records_view import LIST_VIEWS, ListView, view_page, view_records
 from mindex.search.fuse import FUSIONS
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 from mindex.search_view import names_files, search_view
 
 # The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.

@@ -24,8 +24,7 @@ from mindex.memory import Memory
 from mindex.model import Answer
 from mindex.model.agents import InstallReport, SetupReport
 from mindex.present.agents import SETUP_HITS, setup_json, setup_text
-from mindex.search.pipeline import MAX_LIMIT
-from mindex.search.query import parse
+from mindex.search.query import MAX_LIMIT, parse
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress, Report
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
 from mindex.present.answer_view import AnswerView, View, view_answer
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 from mindex.search_view import search_view
 from mindex.store.base import Store
 

@@ -1,7 +1,6 @@
 """Boosts of a score: same domain as the current file, instruction file, and an entry's importance and use."""
 
 from collections.abc import Iterator
-from math import prod
 
 from mindex.search.importance_recency import usage_score
 from mindex.store.base import RankingSignals
@@ -21,19 +20,12 @@ class Boosts:
     memory: float = 0.05
     decay: float = 0.0  # of importance, a year
 
-    def range(self, *, domain: bool = True, files: bool = True, entries: bool = True) -> tuple[float, float]:
-        """The least and the most that boosts can do to a score; less where some of them cannot apply."""
-        factors = [self.domain if domain else 1.0, self.instruction] if files else []
-        band = self.memory if entries else 0.0
-        least = min(prod(min(1.0, factor) for factor in factors), 1 - band)
-        return least, max(prod(max(1.0, factor) for factor in factors), 1 + band)
-
 
 def boosts_for(signals: RankingSignals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:
     """The named factors that apply to a candidate."""
     if signals.kind != "chunk":
         if boosts.memory:
-            yield "standing", 1 + boosts.memory * (2 * usage_score(signals, now, boosts.decay) - 1)
+            yield "importance", 1 + boosts.memory * (2 * usage_score(signals, now, boosts.decay) - 1)
         return
     if domain is not None and signals.domain.casefold() == domain.casefold():
         yield "domain", boosts.domain

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mindex.embedding_text import PIECE_SIZE
 from mindex.model import Hit, Model, VectorArray
-from mindex.search.relevance import idf
+from mindex.search.word_evidence import idf
 from mindex.store.base import Store, TermStatistics
 from mindex.values import replace
 

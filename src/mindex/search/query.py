@@ -14,7 +14,8 @@ from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, 
 from mindex.store.rules.bm25 import wanted_leaves
 from mindex.values import dataclass
 
-MAX_QUERY = 4_000
+MAX_QUERY = 4_000  # characters
+MAX_LIMIT = 50  # hits of one page
 _MAX_DEPTH = 20
 
 _COLUMNS = {

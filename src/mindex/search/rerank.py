@@ -26,6 +26,8 @@ _SCORE = struct.Struct("<d")
 _PASSAGES = "2"
 # Among turns its score counts for so much more: each is short, and words and vectors say little about the speaker.
 _AMONG_TURNS = 1.75
+# What its reading is worth in log-odds, up or down.
+READING = 1.5
 
 
 @dataclass(frozen=True, slots=True)

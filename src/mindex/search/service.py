@@ -18,20 +18,19 @@ from mindex.model.guidance import Guidance
 from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
+from mindex.search.candidates import SignalWeights
 from mindex.search.filters import Scope, make_filters
-from mindex.search.fuse import FUSIONS, SignalWeights
+from mindex.search.fuse import FUSIONS, fusion_named
 from mindex.search.guidance import expired_note, unfinished_note
 from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.page_candidates import RankingSettings
-from mindex.search.pipeline import MAX_LIMIT, SearchPipeline
-from mindex.search.query import parse, parse_plain
-from mindex.search.relevance import idf, shares, surprises
-from mindex.search.retrieval import LOOSELY_FOUND
-from mindex.search.weak_hits import NO_CONFIDENT_MATCH
+from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
+from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
+from mindex.search.retrieval import LOOSELY_FOUND, Retrieval, Retrieved, retrieve
+from mindex.search.word_evidence import idf, shares, surprises
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
-from mindex.values import dataclass, replace
+from mindex.values import replace
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.expand import QueryExpander
@@ -69,15 +68,6 @@ class SearchOptions(Scope, total=False):
     passages: bool  # whether hits get the cosines of their pieces, by which passages are chosen
 
 
-@dataclass(frozen=True, slots=True)
-class _ActivePipeline:
-    """A pipeline, and the embedder it was made for."""
-
-    active: ActiveEmbedder
-    embedder: QueryEmbedder | None
-    pipeline: SearchPipeline
-
-
 class SearchService:
     """Searches one store. A stage that cannot run leaves the answer of the stage before it, and a note."""
 
@@ -107,7 +97,7 @@ class SearchService:
         self._query_wait = query_wait
         self._guidance = guidance
         self._settle = settle
-        self._hybrid: _ActivePipeline | None = None
+        self._embedder: tuple[ActiveEmbedder, QueryEmbedder | None] | None = None
         self.tiers: Counter[str] = Counter()  # searches by the tier that answered
         self._all_indexed = False  # once every folder was, a search does not ask again
 
@@ -157,13 +147,14 @@ class SearchService:
             passages=passages,
         )
         domain = self._domain_of(current_file) if current_file else None
-        # Where vectors decide, a new entry waits for its own as long as for a model; `blend` judges it by its words.
-        used = FUSIONS.get(fusion or self._settings.text("search.fusion"))
-        if mode == "vector" or (mode == "hybrid" and used is not None and used.vectors_decide):
+        asked, cut = self._checked(asked)
+        # If vectors decide, a new entry waits for its own as long as for a model; the judgement knows its words.
+        if mode == "vector" or (mode == "hybrid" and fusion_named(asked.fusion).vectors_decide):
             self._settle(self._settings.number("embedding.timeout"))
         elif mode == "hybrid":
             self._settle(_SETTLE_SECONDS)
         answer = self._answer(asked, domain)
+        answer = replace(answer, notes=(*cut, *answer.notes)) if cut else answer
         if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
             answer = self._with_correction(asked, domain, answer)
         answer = self._with_guidance(asked, answer, domain)
@@ -225,28 +216,55 @@ class SearchService:
         return {id_: (held[id_], by_chance[id_]) for id_ in words}
 
     def close(self) -> None:
-        if self._hybrid is not None and self._hybrid.embedder is not None:
-            self._hybrid.embedder.close()
+        if self._embedder is not None and self._embedder[1] is not None:
+            self._embedder[1].close()
 
     def _answer(self, query: Query, domain: str | None) -> Answer:
-        """Answer from one space; when the model is changed meanwhile, search again.
+        retrieval, retrieved = self._retrieved(query)
+        return rank(retrieval, retrieved, query, self._ranking, self._stages, domain)
+
+    def _retrieved(self, query: Query) -> tuple[Retrieval, Retrieved]:
+        """The candidates from one space; if the model is changed during the search, search again.
 
         Vectors that do not fit the stored ones, as a server's may from one moment to the next, leave the keywords.
         """
+        by_words = Retrieval(self._store, None, self._ranking.candidates, self._ranking.refining)
         if query.mode == "keyword":
-            return self._keyword_pipeline.search(query, domain)
+            return by_words, retrieve(by_words, query)
         active = self._selection.last_active() or self._selection.active()
         for _ in range(_MOST_SPACE_CHANGES):
             try:
-                answer = self._pipeline_for(active).search(query, domain)
-                return replace(answer, notes=(*answer.notes, *self._selection.notes()))
+                retrieval = replace(by_words, embedder=self._embedder_for(active), space=active.space)
+                found = retrieve(retrieval, query)
+                return retrieval, replace(found, notes=(*found.notes, *self._selection.notes()))
             except EmbeddingError as error:
                 failure = error
                 if not isinstance(error, SpaceChangedError):
                     break
                 active = self._selection.active()
-        answer = self._keyword_pipeline.search(replace(query, mode="keyword"), domain)
-        return replace(answer, notes=(*answer.notes, f"no vectors: {failure}"))
+        found = retrieve(by_words, replace(query, mode="keyword"))
+        return by_words, replace(found, notes=(*found.notes, f"no vectors: {failure}"))
+
+    def _checked(self, query: Query) -> tuple[Query, tuple[str, ...]]:
+        """The query with its amounts in range, and notes on what had to be cut."""
+        notes: list[str] = []
+        if not query.text.strip():
+            raise UsageError("the query is empty", "say what you are looking for")
+        if query.limit < 1:
+            raise UsageError(f"limit {query.limit} is too small", f"use 1 to {MAX_LIMIT}")
+        if query.offset < 0:
+            raise UsageError(f"offset {query.offset} is too small", "use 0 or more")
+        if query.limit > MAX_LIMIT:
+            notes.append(f"limit cut to {MAX_LIMIT}, the maximum")
+        if len(query.text) > MAX_QUERY:
+            notes.append(f"query cut to {MAX_QUERY} characters")
+        fusion = query.fusion or self._ranking.fusion
+        fusion_named(fusion)
+        _check_weights(query, fusion)
+        # For all that follows, the loose words of a strict query among it: what NOT names is out of scope.
+        filters = replace(query.filters, without=parse(query.text).excluded)
+        limit, text = min(query.limit, MAX_LIMIT), query.text[:MAX_QUERY]
+        return replace(query, limit=limit, text=text, fusion=fusion, filters=filters), tuple(notes)
 
     def _with_correction(self, query: Query, domain: str | None, answer: Answer) -> Answer:
         """The answer to the query with its unknown words corrected, if that has a confident hit that holds them.
@@ -321,33 +339,21 @@ class SearchService:
 
         return domain_of_current_file(current_file, self._settings.pairs("index.domains"), self._store.files.domains())
 
-    # ── the pipeline ──────────────────────────────────────────────────────────────────────────────────────────
+    # ── parts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _pipeline_for(self, active: ActiveEmbedder) -> SearchPipeline:
-        """The pipeline for an embedder; made anew when that is another one than at the last search."""
+    def _embedder_for(self, active: ActiveEmbedder) -> QueryEmbedder | None:
+        """The embedder of queries for a space; another one only if the space is not that of the last search."""
         if active.embedder is not None:
             self._selection.note_use()
-        current = self._hybrid
-        if current is None or current.active is not active:
-            embedder = self._query_embedder(active.embedder)
+        current = self._embedder
+        if current is None or current[0] is not active:
             # A search that still uses the one before finishes with it.
-            current = self._hybrid = _ActivePipeline(active, embedder, self._make_pipeline(embedder, active.space))
-        return current.pipeline
+            current = self._embedder = (active, self._query_embedder(active.embedder))
+        return current[1]
 
     @cached_property
-    def _keyword_pipeline(self) -> SearchPipeline:
-        """For searches without vectors: they do not wait for the embedder's module either."""
-        return self._make_pipeline(None)
-
-    def _make_pipeline(self, embedder: QueryEmbedder | None, space: str | None = None) -> SearchPipeline:
-        return SearchPipeline(
-            self._store,
-            embedder,
-            self._ranking,
-            reranking=lambda: self._rerank_stage,
-            expander=lambda: self._expander,
-            space=space,
-        )
+    def _stages(self) -> Stages:
+        return Stages(reranking=lambda: self._rerank_stage, expander=lambda: self._expander)
 
     @cached_property
     def _ranking(self) -> RankingSettings:
@@ -357,13 +363,11 @@ class SearchService:
             weights={name: number(f"search.weights.{name}") for name in FUSIONS},
             candidates=self._settings.whole("search.candidates"),
             floor=number("search.floor"),
-            low_floor=number("search.low_floor"),
             weak=self._settings.flag("search.weak"),
             boosts=Boosts(
                 number("boost.domain"), number("boost.instruction"), number("boost.memory"), number("memory.decay")
             ),
             refining=KeywordWeights(number("search.weights.pairs"), number("search.weights.coverage")),
-            neighbours=number("search.weights.neighbours"),
             rerank=number("search.weights.rerank") if self._settings.is_set("search.weights.rerank") else None,
             expansion=number("search.weights.expansion"),
             signals=SignalWeights(
@@ -400,6 +404,23 @@ class SearchService:
 
         seconds = min(_MOST_EXPANSION_SECONDS, self._settings.number("generation.timeout"))
         return QueryExpander(generator, self._store, seconds, self._redact)
+
+
+def _check_weights(query: Query, fusion: str) -> None:
+    given = {"vector_weight": query.vector_weight, "keyword_weight": query.keyword_weight}
+    named = {name: weight for name, weight in given.items() if weight is not None}
+    if not named:
+        return
+    names = " and ".join(named)
+    for name, weight in named.items():
+        if not 0 <= weight <= 1:  # NaN is neither
+            raise UsageError(f"{name} {weight:g} is out of range", "use 0 to 1")
+    if not any(weight != 0 for weight in given.values()):
+        raise UsageError("vector_weight and keyword_weight are both 0", "let one of them count")
+    if query.mode != "hybrid":
+        raise UsageError(f"{names}: a {query.mode} search has nothing to weigh", "use it with mode hybrid")
+    if fusion_named(fusion).one_list:
+        raise UsageError(f"{names}: the fusion {fusion} has one score of the text", "use another fusion")
 
 
 def current_anchor(record: Record) -> Record:

@@ -31,6 +31,7 @@ class RankingSignals:
     created_at: int = 0
     access_count: int = 0
     last_accessed: int | None = None
+    source: str = ""  # the document of a chunk, the session of a turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from mindex.present.error_json import error_json
 from mindex.present.history import change_json
 from mindex.present.records_view import view_records
 from mindex.present.to_json import Json, to_json
-from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import MAX_LIMIT
 from mindex.search_view import search_view
 from mindex.web.site import HEADERS, Site, status_of
 

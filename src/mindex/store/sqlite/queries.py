@@ -22,7 +22,8 @@ def read_value(connection: sqlite3.Connection, query: str, *parameters: object) 
 
 # What ranking must know of a record `r`, and where it stands: the values that `to_signals` takes.
 SIGNAL_COLUMNS = """
-coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at, coalesce(a.count, 0), a.last_at
+coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at, coalesce(a.count, 0), a.last_at,
+coalesce(d.id, CASE WHEN r.kind = 'turn' THEN json_extract(r.fields, '$.session_id') END, '')
 """
 SIGNAL_TABLES = "LEFT JOIN documents d ON d.key = r.document LEFT JOIN accesses a ON a.record = r.key"
 
@@ -36,8 +37,9 @@ def to_signals(
     created_at: int,
     count: int,
     last_at: int | None,
+    source: str,
 ) -> RankingSignals:
-    return RankingSignals(id_, kind, domain, bool(instruction), importance, created_at, count, last_at)
+    return RankingSignals(id_, kind, domain, bool(instruction), importance, created_at, count, last_at, source)
 
 
 # The length of a chunk's text is not needed, and would be read with all of the text.

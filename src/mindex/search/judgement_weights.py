@@ -1,0 +1,24 @@
+"""The weights of the judgement, per group of kinds. Made by `bench/fit_judgement.py write`; do not edit by hand."""
+
+from collections.abc import Mapping
+
+from mindex.store.rules.kind_groups import KindGroup
+
+TERMS = (
+    "kind", "cosine", "unread", "keyword", "unread_keyword", "matched_share", "surprise", "look_up", "length", "words",
+    "question", "unlisted", "strict",
+)  # fmt: skip
+WITH_VECTORS: Mapping[KindGroup, tuple[float, ...]] = {
+    "file": (-2.79, 0.92, -0.73, 0.29, 6.15, 0.43, 1.50, 2.78, 0.0, -0.96, -0.67, 0.8, 1.0),
+    "entry": (-2.07, 1.41, -0.73, 0.29, 6.15, 0.43, 0.1, 2.78, -0.35, -0.96, 0.70, 0.8, 1.0),
+    "turn": (-3.0, 1.35, -0.73, 0.29, 6.15, 0.43, 0.71, 2.78, 0.02, -0.96, 0.16, 0.8, 1.0),
+}
+BY_WORDS: Mapping[KindGroup, tuple[float, ...]] = {
+    "file": (-4.66, 0.0, 0.0, 0.0, 0.0, 2.23, 2.77, 2.87, 0.0, -1.09, -0.5, 0.0, 1.0),
+    "entry": (-3.6, 0.0, 0.0, 0.0, 0.0, 2.23, 1.90, 2.87, -0.5, -1.09, 0.96, 0.0, 1.0),
+    "turn": (-4.58, 0.0, 0.0, 0.0, 0.0, 2.23, 2.04, 2.87, 0.06, -1.09, 0.69, 0.0, 1.0),
+}
+NAMED: Mapping[str, float] = {"heading": 2.34, "title": 3.18, "file": 2.01}
+NEIGHBOUR = 1.81
+# Below this a candidate says nothing: of the sets' own questions .3 % have no better one.
+LEAST_LOG_ODDS = -1.43
