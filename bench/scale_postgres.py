@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 
 import corpus
-from mindex.administration import Administration
 from mindex.config import load_settings
 from mindex.model import Collection, Document, Filters, Model, Record, RecordVectors
 from mindex.search.query import parse
 from mindex.store.base import DocumentUpdate, KeywordQuery, Store
 from mindex.store.open import open_store
+from mindex_postgres.access import Administration
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.postgres_server import PostgresServer

@@ -22,7 +22,7 @@ from client import mindex_command
 from ground import Ground
 from measure import Row, child_environment, told
 from mindex.http_access.connections import TimedProtocol
-from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialect import dialect_named
 from mindex.mcp.http import Address, app, bind, parse_address
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer

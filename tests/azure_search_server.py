@@ -282,9 +282,9 @@ class AzureSearchServer:
 
 def remove_index(alias: str) -> None:
     """Remove an alias and its indexes from the service that the environment names."""
-    from mindex.store.azure import schema
-    from mindex.store.azure.address import parse_address
-    from mindex.store.azure.connection import Connection
+    from mindex_azure import schema
+    from mindex_azure.address import parse_address
+    from mindex_azure.connection import Connection
 
     connection = Connection(parse_address(f"azure:///{alias}"))
     names = [*schema.old_indexes(connection), schema.index_behind(connection)]

@@ -24,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 from mcp import Client
 from mindex.cli.main import cli, main
 from mindex.errors import MindexError
-from mindex.mcp.dialects import DIALECTS, dialect_named
+from mindex.mcp.dialect import dialect_named, tool_names
 from mindex.mcp.http import Address, app
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
@@ -74,7 +74,7 @@ def all_targets(root: Path) -> Iterator[list[Target]]:
         stack.callback(os.chdir, before)
         os.chdir(deep)
         portal = stack.enter_context(start_blocking_portal())
-        found = [target for name in DIALECTS for target in _tool_targets(name, deep, portal, stack)]
+        found = [target for name in tool_names() for target in _tool_targets(name, deep, portal, stack)]
         found += _command_targets(deep)
         found += _api_targets(deep, portal, stack)
         found += _file_targets(deep, stack)

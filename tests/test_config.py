@@ -5,17 +5,10 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from mindex.config import (
-    SETTINGS,
-    ForeignVariable,
-    Settings,
-    cache_folder,
-    default_database,
-    load_settings,
-    user_config,
-)
+from mindex.config import SETTINGS, ForeignVariable, Settings, load_settings
 from mindex.errors import ConfigError
 from mindex.provider_table import EMBEDDING_PROVIDERS
+from mindex.user_folders import cache_folder, default_database, user_config
 
 
 def load(

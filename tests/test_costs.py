@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
 from mindex.providers.breaker import FAILURES
 from mindex.providers.rerank.base import create_reranker
+from tests.mcp.handshakes import initialize
 
 # Prints what was imported on the way to the answer.
 _ASKED = """
@@ -67,6 +69,56 @@ def test_a_search_by_keyword_imports_only_what_it_needs(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
     assert "harbour master" in done.stdout
     assert not _FOR_OTHERS.intersection(done.stderr.splitlines())
+
+
+# ── extensions are looked up only where one is used ───────────────────────────────────────────────────────────
+
+# Prints what was imported until the first reply was written, and ends.
+_SERVED = """
+import os, sys
+from mindex.mcp import run_server
+def begin(start):
+    print("\\n".join(sorted(sys.modules)), file=sys.stderr, flush=True)
+    os._exit(0)
+run_server._Start.begin = begin
+from mindex.cli.main import main
+main()
+"""
+_EMBEDDED = """
+import sys
+from mindex import Memory
+with Memory(sys.argv[1]) as memory:
+    memory.add("The harbour master keeps the keys of the lighthouse.")
+    print(memory.search("who has the keys").tier)
+print("\\n".join(sorted(sys.modules)), file=sys.stderr)
+"""
+_LOOKS_FOR_EXTENSIONS = {"mindex.entry_points", "mindex.extension"}
+
+
+def test_a_search_by_keyword_reads_no_entry_points(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as memory:
+        memory.add("The harbour master keeps the keys of the lighthouse.")
+    command = [sys.executable, "-c", _ASKED, "--db", tmp_path / "memory.db", "search", "--mode", "keyword", "keys"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert not {*_LOOKS_FOR_EXTENSIONS, "importlib.metadata"}.intersection(done.stderr.splitlines())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the SDK answers the handshake")
+def test_serve_reads_no_entry_points_before_it_answers_initialize(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SERVED, "--db", str(tmp_path / "memory.db"), "serve"]
+    line = json.dumps(initialize())
+    done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, encoding="utf-8", check=True)
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "mindex"
+    assert "mindex.mcp.run_server" in done.stderr.splitlines()
+    assert not {*_LOOKS_FOR_EXTENSIONS, "importlib.metadata"}.intersection(done.stderr.splitlines())
+
+
+@pytest.mark.model
+def test_the_built_in_embedder_reads_no_entry_points(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _EMBEDDED, str(tmp_path / "memory.db")]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert done.stdout == "hybrid\n"
+    assert not _LOOKS_FOR_EXTENSIONS.intersection(done.stderr.splitlines())
 
 
 @pytest.mark.parametrize("module", [mindex, model])

@@ -12,7 +12,7 @@ from mindex.ingest.contextualize import LONGEST_CONTEXT
 from mindex.memories.fact_prompt import LEAST_CONFIDENCE, LONGEST_FACT, MOST_FACTS
 from mindex.memory import Memory
 from mindex.model.consolidation import FROM
-from mindex.providers.llama_cpp import stop_servers
+from mindex_providers.llama_cpp import stop_servers
 from tests.conftest import write
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mindex.config import default_database
 from mindex.hook_pause import pause
 from mindex.hooks.error_log import log_error
 from mindex.memory import Memory
 from mindex.private_files import close_to_others
+from mindex.user_folders import default_database
 from tests.conftest import write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")

@@ -5,7 +5,6 @@ for another program, that program's variables count like the environment, below 
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,7 @@ from mindex.setting_values import (
     parse_texts,
     parse_whole,
 )
+from mindex.user_folders import default_database, user_config
 from mindex.values import dataclass, replace
 
 SecretsMode = Literal["redact", "strict", "off"]
@@ -46,6 +46,7 @@ class Setting:
     address: bool = False  # of a server: it may hold a login or a key
     names: tuple[str, ...] = ()  # one of which is written to a file; a reader leaves out what another name asks for
     unset: str = ""  # what holds while nothing sets it, where that is not the default
+    only_in_user_file: bool = False
 
     @property
     def in_project(self) -> bool:
@@ -55,6 +56,16 @@ class Setting:
     @property
     def variable(self) -> str:
         return "MINDEX_" + self.key.replace(".", "_").upper()
+
+
+def _parse_embedder(value: object) -> str:
+    """Return the name of an embedding provider. Those of extensions are looked up if the core has no such name."""
+    if value in (*EMBEDDING_PROVIDERS, "none"):
+        return str(value)
+    from mindex.entry_points import names  # most embedders are the core's
+
+    others = [name for name in names("embedders") if name not in EMBEDDING_PROVIDERS]
+    return one_of(*EMBEDDING_PROVIDERS, *others, "none")(value)
 
 
 # Folders that hold copies and machinery, not what people wrote.
@@ -67,7 +78,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("db_read", "", parse_database, "URL of a replica of a PostgreSQL database, which reads go to"),
     Setting("agent", "main", parse_text, "whose words are searched beside the shared files"),
     # Checked here, before anything is stored: an unknown reranker or language model is only left out.
-    Setting("embedding.provider", "local", one_of(*EMBEDDING_PROVIDERS, "none"), provider_names("embedding")),
+    Setting("embedding.provider", "local", _parse_embedder, provider_names("embedding")),
     Setting("embedding.model", "", parse_text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", parse_text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
@@ -153,6 +164,13 @@ SETTINGS: tuple[Setting, ...] = (
         parse_flag,
         "a line in the daily log for each memory; on where there is a workspace",
         unset="on with a workspace",
+    ),
+    Setting(
+        "plugins.disabled",
+        (),
+        parse_texts,
+        "extensions that are not loaded; in the user file only",
+        only_in_user_file=True,
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -292,16 +310,24 @@ def load_settings(
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
-            values[setting.key] = Configured(setting, _parsed(setting, environment[origin], origin), origin)
+            values[setting.key] = Configured(setting, _given(setting, environment[origin], origin), origin)
     for key, raw in (flags or {}).items():
         if raw is not None:
-            values[key] = Configured(_BY_KEY[key], _parsed(_BY_KEY[key], raw, f"--{key}"), "flag")
+            values[key] = Configured(_BY_KEY[key], _given(_BY_KEY[key], raw, f"--{key}"), "flag")
     provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
     if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
         raise cannot_shorten(provider, dimensions)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes), project)
+
+
+def _given(setting: Setting, raw: object, origin: str) -> Value:
+    """Return the parsed value of a variable or a flag. Raises ConfigError for a setting of the user file alone."""
+    if setting.only_in_user_file:
+        change = f"change it with `mindex config set {setting.key} VALUE`"
+        raise ConfigError(f"{origin} cannot set {setting.key}, which counts in the user file only", change)
+    return _parsed(setting, raw, origin)
 
 
 def _counts(
@@ -409,29 +435,3 @@ def _working_folder() -> Path:
         return Path.cwd()
     except OSError:  # it was deleted
         return Path("/")
-
-
-def user_config() -> Path:
-    return _user_folder("config") / "config.toml"
-
-
-def default_database() -> Path:
-    return _user_folder("data") / "memory.db"
-
-
-def cache_folder() -> Path:
-    named = os.environ.get("MINDEX_CACHE_DIR")
-    return Path(named) if named else _user_folder("cache")
-
-
-def _user_folder(kind: Literal["config", "data", "cache"]) -> Path:
-    """As platformdirs has it. Linux's rule is short, and importing platformdirs takes longer than asking a question."""
-    home = Path(os.environ.get("HOME", ""))
-    if sys.platform == "linux" and home.is_absolute() and not hasattr(sys, "getandroidapilevel"):
-        named = Path(os.environ.get(f"XDG_{kind.upper()}_HOME", ""))
-        usual = {"config": ".config", "data": ".local/share", "cache": ".cache"}
-        return (named if named.is_absolute() else home / usual[kind]) / "mindex"
-    import platformdirs  # takes longer to import than a search takes
-
-    dirs = platformdirs.PlatformDirs("mindex", appauthor=False)
-    return {"config": dirs.user_config_path, "data": dirs.user_data_path, "cache": dirs.user_cache_path}[kind]

@@ -5,6 +5,7 @@ from pathlib import Path
 from mindex.clock import now_ms
 from mindex.embedding.models import Models
 from mindex.embedding.selection import EmbedderSelection
+from mindex.entry_points import problems
 from mindex.hook_pause import WITHOUT_END, paused_until
 from mindex.ingest.collections import root_problem
 from mindex.model import Check, CollectionStatus, Report, Status
@@ -43,6 +44,7 @@ def status(store: Store, embedding: EmbedderSelection, folder: Path) -> Status:
         tier_reason=why,
         hooks_paused=paused,
         hooks_resume_at=end if paused and end != WITHOUT_END else None,
+        extension_problems=tuple(str(error) for error in problems(own=False)),
     )
 
 
@@ -63,4 +65,5 @@ def checks(store: Store, models: Models, *, deep: bool = False, report: Report |
         if project is not None and project.notes:
             fix = "mend the file; what is wrong in it has no effect"
             found.append(Check(f"project file of {collection.name}", False, "; ".join(project.notes), fix))
+    found += [Check("extensions", False, error.message, error.hint) for error in problems()]
     return tuple(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Unpack
 
-from mindex.config import Settings, default_database, load_settings
+from mindex.config import Settings, load_settings
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import UsageError
@@ -23,6 +23,7 @@ from mindex.services import Services
 from mindex.store.base import Page, Store
 from mindex.store.damage_notes import damage_notes
 from mindex.store.open import open_store, repair_file
+from mindex.user_folders import default_database
 
 if TYPE_CHECKING:
     from mindex.embedding.models import Models

@@ -1,6 +1,7 @@
 """Every provider of models in one table: its modules, and what must be known of it before one of them is imported.
 
-A provider is added here and in its own module. Nothing heavy is imported: the settings read this table at start-up.
+A provider is added here and in its own module, or as an extension, which needs no row.
+Nothing heavy is imported: the settings read this table at start-up.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ class Provider:
     in_process: bool = False  # runs on this machine: it takes time to load, but has no address and does not hang
     has_packages: bool = False  # offers models that are installed as packages, beside those that are files
     module: str = ""  # the provider whose modules it shares; by default they have its own name
+    package: str = ""  # the extension package that has its modules; '' for the core
     embeds: bool = True  # False: it can be named as an embedder, and says that it is none
     shortens_vectors: bool = False  # can return shorter vectors than its model has
     # Whether the vectors of an export are taken over without asking the model for its canary.
@@ -36,13 +38,13 @@ PROVIDERS: Mapping[str, Provider] = {
             ("arctic-s", "snowflake-arctic-embed-s"),
         ),
     ),
-    "llama-cpp": Provider(in_process=True),
+    "llama-cpp": Provider(in_process=True, package="mindex_providers"),
     "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), shortens_vectors=True),
     "azure": Provider(key_variables=("AZURE_OPENAI_API_KEY",), module="openai", shortens_vectors=True),
     "ollama": Provider("http://127.0.0.1:11434", ("OLLAMA_API_KEY",), shortens_vectors=True),
     "lmstudio": Provider("http://127.0.0.1:1234/v1", module="openai"),
     "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), module="openai", embeds=False),
-    "cloudflare": Provider("https://api.cloudflare.com", ("CLOUDFLARE_API_TOKEN",)),
+    "cloudflare": Provider("https://api.cloudflare.com", ("CLOUDFLARE_API_TOKEN",), package="mindex_providers"),
     "http": Provider(),
 }
 

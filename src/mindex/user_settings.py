@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mindex.agents import toml_edit
-from mindex.config import Configured, check_file_value, setting_named, user_config
+from mindex.config import Configured, check_file_value, setting_named
 from mindex.errors import ConfigError, UsageError
 from mindex.redaction.redactor import Redactor
 from mindex.temporary_files import replaced_file
+from mindex.user_folders import user_config
 
 _BOM = "\ufeff"
 _PRIVATE = 0o600

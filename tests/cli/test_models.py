@@ -15,8 +15,8 @@ from mindex.model.spaces import EmbedderSpec
 from mindex.present.reports import models_text
 from mindex.providers.base import full_name
 from mindex.providers.hub.presets import PRESETS
-from mindex.providers.llama_cpp import INSTALL
 from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
+from mindex_providers.llama_cpp import INSTALL
 from tests.cli.conftest import Mindex
 from tests.providers.onnx_models import embedder
 from tests.running import is_one_error

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mindex.config import DEFAULT_EXCLUDE, SETTINGS, user_config
+from mindex.config import DEFAULT_EXCLUDE, SETTINGS
 from mindex.memory import Memory
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.providers.rerank.base import BUILT_IN_WEIGHT, CHOSEN_WEIGHT
+from mindex.user_folders import user_config
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
 

@@ -11,11 +11,11 @@ import pytest
 from mindex.errors import UnsupportedError
 from mindex.model import Collection
 from mindex.store import open as engines
-from mindex.store.azure.connection import Connection
-from mindex.store.azure.store import AzureStore
-from mindex.store.base import Store
-from mindex.store.postgres.store import PostgresStore
+from mindex.store.base import Engine, Store
 from mindex.store.sqlite.store import SqliteStore
+from mindex_azure.connection import Connection
+from mindex_azure.store import AzureStore
+from mindex_postgres.store import PostgresStore
 from tests.contract.memory_engine import DATABASES, open_memory_store
 
 Open = Callable[[], Store]
@@ -24,8 +24,8 @@ Open = Callable[[], Store]
 _LEAST = frozenset({"files", "entries", "retrieval"})
 
 
-engines.register_engine("toy", open_memory_store)
-engines.register_engine("partial", partial(open_memory_store, capabilities=_LEAST))
+engines.register_engine("toy", Engine(open_memory_store))
+engines.register_engine("partial", Engine(partial(open_memory_store, capabilities=_LEAST)))
 
 
 # Their tests need entries, which an engine for files does not have: it need not be opened to be skipped.

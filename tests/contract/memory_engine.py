@@ -3,7 +3,7 @@
 It is complete and obeys every law, but it is slow: a search reads every record. The groups are in the modules beside
 this one. The rules that all engines share are in `mindex.store.rules`; what is here are transactions and statements.
 
-    register_engine("toy", open_memory_store)
+    register_engine("toy", Engine(open_memory_store))
     open_store("toy://NAME")
 """
 
@@ -24,6 +24,7 @@ from mindex.store.base import (
     EntryStore,
     FileStore,
     Maintenance,
+    OpenOptions,
     RetrievalStore,
     Store,
     StoreStatus,
@@ -45,11 +46,13 @@ DATABASES: dict[str, Database] = {}
 _opening = threading.Lock()
 
 
-def open_memory_store(url: str, cache_rows: int, logs_access: bool, capabilities: frozenset[str] = GROUPS) -> Store:
-    """Open the database of a URL, and create it if missing. For `register_engine`."""
+def open_memory_store(url: str, options: OpenOptions, capabilities: frozenset[str] = GROUPS) -> Store:
+    """Open the database of a URL, and create it if missing. For an `Engine`."""
     with _opening:
         database = DATABASES.setdefault(url, Database(url))
-    return MemoryStore(database, capabilities=capabilities, cache_rows=cache_rows, logs_access=logs_access)
+    return MemoryStore(
+        database, capabilities=capabilities, cache_rows=options.cache_rows, logs_access=options.logs_access
+    )
 
 
 class MemoryStore:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.transfer.format_detection import IMPORTERS
+from mindex.transfer.format_detection import importer_names
 from tests.running import Ran, finish, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
@@ -74,7 +74,7 @@ def test_a_hook_does_not_wait_for_a_transcript_that_is_a_pipe(tmp_path: Path, pi
 
 
 def test_an_import_does_not_wait_for_a_pipe(db: Path, pipe: Path) -> None:
-    commands = [["import", pipe], *(["import", "--from", name, pipe] for name in IMPORTERS)]
+    commands = [["import", pipe], *(["import", "--from", name, pipe] for name in importer_names())]
     for command, ran in zip(commands, run_all(db, commands), strict=True):
         assert ran.code in (1, 2) and ran.err.startswith("error: "), (command, ran)
         assert "unexpected" not in ran.err, (command, ran)
@@ -90,7 +90,7 @@ def test_an_import_does_not_wait_for_the_pipes_in_a_folder(db: Path, tmp_path: P
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(folder / name)
     commands = [
-        *(["import", "--from", name, folder] for name in IMPORTERS),
+        *(["import", "--from", name, folder] for name in importer_names()),
         ["import", folder],
         ["index", folder],
         ["export", folder, "--format", "markdown"],

@@ -16,8 +16,8 @@ from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model import Collection, Filters
 from mindex.store import transactions
-from mindex.store.postgres.store import PostgresStore
 from mindex.store.transactions import in_transaction
+from mindex_postgres.store import PostgresStore
 from tests.contract.records import memory_of, update
 from tests.postgres_server import PostgresServer
 from tests.running import wait_until

@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
-from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialect import dialect_named
 
 Message = dict[str, Any]
 
@@ -69,7 +69,7 @@ def replies(
 
 
 def prepared(tools: str) -> bytes:
-    """The file of a dialect in `mindex/mcp/handshakes`: what the SDK itself returns in both eras of the protocol."""
+    """The prepared handshake of a dialect: what the SDK itself returns in both eras of the protocol."""
     methods = (*LISTS, "ping")
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["--db", str(Path(folder) / "memory.db"), "serve", "--no-instant", "--tools", tools]

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
 from mindex.http_access.connections import TimedProtocol
-from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialect import dialect_named
 from mindex.mcp.http import Address, app, bind, parse_address
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcp import Client
 from mindex.errors import ConflictError, MindexError
-from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions

@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp import Client
-from mindex.mcp.dialects import DIALECTS, dialect_named
+from mindex.mcp.dialect import dialect_named, tool_names
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
@@ -37,7 +37,7 @@ def fill(memory: Memory) -> list[str]:
     return [kept.id]
 
 
-@pytest.fixture(params=sorted(DIALECTS))
+@pytest.fixture(params=sorted(tool_names()))
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MindexServer]:
     write(tmp_path, {"docs/a.md": f"# Title {EVIL}\n\nText {EVIL}", "docs/esc\x1bape.md": f"# Harbour\n\n{EVIL}"})
     dialect = dialect_named(request.param)

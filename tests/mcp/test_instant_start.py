@@ -6,18 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from mindex.mcp.dialects import DIALECTS
+from mindex.mcp.dialect import tool_names, tools_named
 from mindex.memory import Memory
 from tests.mcp.conftest import KEYWORD
 from tests.mcp.handshakes import INITIALIZED, LISTS, STATELESS, Message, initialize, prepared, replies, request
 
 pytestmark = pytest.mark.server
 
-HANDSHAKES = Path(__file__).parents[2] / "src/mindex/mcp/handshakes"
 SEARCH = {"name": "search", "arguments": {"query": "umbrella"}}
 GET = {"name": "get", "arguments": {"refs": "history:1"}}
 CONVERSATIONS: dict[str, list[Message]] = {
@@ -73,9 +73,10 @@ def test_a_client_reads_the_same_bytes_as_from_the_sdk(messages: list[Message], 
     assert len(instant) == sum("id" in message for message in messages)
 
 
-@pytest.mark.parametrize("tools", DIALECTS)
+@pytest.mark.parametrize("tools", tool_names())
 def test_what_is_prepared_is_what_the_sdk_returns(tools: str) -> None:
-    assert (HANDSHAKES / f"{tools}.json").read_bytes() == prepared(tools), "run scripts/prepare_handshakes"
+    written = resources.files(tools_named(tools).handshakes).joinpath("handshakes", f"{tools}.json")
+    assert written.read_bytes() == prepared(tools), "run scripts/prepare_handshakes"
 
 
 def test_the_instructions_name_what_is_indexed(db: Path) -> None:

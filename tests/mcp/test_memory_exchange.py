@@ -11,14 +11,14 @@ import pytest
 
 from mcp import Client
 from mindex.ingest.document_metadata import domain_of_current_file
-from mindex.mcp.dialects import dialect_named
-from mindex.mcp.dialects.memory_exchange import domain_map
-from mindex.mcp.dialects.memory_exchange_flags import FLAGS, settings_of_flags
+from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.model import Progress
 from mindex.present.fence import body
+from mindex_compat.dialects.memory_exchange import domain_map
+from mindex_compat.dialects.memory_exchange_flags import FLAGS, settings_of_flags
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
 
@@ -281,7 +281,7 @@ async def test_a_file_is_read_after_the_first_build(source: Path, open_host: Cal
 async def test_a_first_build_that_takes_too_long_is_answered_with_what_there_is(
     source: Path, open_host: Callable[..., MemoryHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.mcp.dialects.memory_exchange._WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("mindex_compat.dialects.memory_exchange._WAIT_SECONDS", 0.2)
     host = open_host(source, build=source)
     go_on = threading.Event()
     report = host.background._report_progress

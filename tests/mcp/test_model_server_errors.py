@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp import Client
-from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions

@@ -14,9 +14,9 @@ import pytest
 
 from mcp import Client, StdioServerParameters
 from mindex.clock import now_ms
-from mindex.mcp.dialects.mudpuppy import FAMILIES
 from mindex.memory import Memory
 from mindex.model import TYPES
+from mindex_compat.dialects.mudpuppy import FAMILIES
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX

@@ -10,7 +10,7 @@ import pytest
 
 from mcp import Client
 from mindex.clock import now_ms
-from mindex.mcp.dialects import dialect_named
+from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.native.search_get import MAX_BUDGET
 from mindex.mcp.server import MindexServer

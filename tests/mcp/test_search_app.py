@@ -10,7 +10,7 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp_types import TextResourceContents
 
 from mcp import Client
-from mindex.mcp.dialects import DIALECTS
+from mindex.mcp.dialect import tool_names
 from mindex.mcp.search_app import SEARCH_APP
 from tests.mcp.conftest import Served, structured, text
 
@@ -57,7 +57,7 @@ async def test_a_host_that_shows_none_notices_nothing(handbook_server: Served) -
     assert SEARCH_APP not in listed
 
 
-@pytest.mark.parametrize("tools", [name for name in DIALECTS if name != "native"])
+@pytest.mark.parametrize("tools", [name for name in tool_names() if name != "native"])
 async def test_other_dialects_have_no_app(serving: object, tools: str) -> None:
     async with Client(serving(tools).server) as client:  # type: ignore[operator]
         assert {tool.meta for tool in (await client.list_tools()).tools} == {None}

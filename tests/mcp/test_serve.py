@@ -18,11 +18,11 @@ from mcp.client.stdio import stdio_client
 
 from mcp import Client, StdioServerParameters
 from mindex.errors import ForeignDatabaseError
-from mindex.mcp.dialects import DIALECTS
-from mindex.mcp.dialects.environment import VARIABLES
+from mindex.mcp.dialect import tool_names
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
+from mindex_compat.dialects.environment import VARIABLES
 from tests.conftest import HANDBOOK
 from tests.databases import Databases
 from tests.mcp.conftest import KEYWORD, structured, text
@@ -164,7 +164,7 @@ def test_a_server_without_tokens_is_for_this_machine_only(
         (
             ["--tools", "nope"],
             2,
-            f"error: unknown tools 'nope'; use one of {', '.join(DIALECTS)}",
+            f"error: unknown tools 'nope'; use one of {', '.join(tool_names())}",
         ),
         (["--http", "here"], 2, "error: 'here' is not an address; write --http 8080 or --http 127.0.0.1:8080"),
         (["--root", "/nope"], 1, "error: there is no folder /nope; check the path"),

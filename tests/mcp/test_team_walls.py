@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp import Client
-from mindex.mcp.dialects import DIALECTS
+from mindex.mcp.dialect import tool_names
 from mindex.memory import Memory
 from mindex.model import Filters
 from tests.conftest import write
@@ -59,7 +59,7 @@ class Shared:
     changes: tuple[int, ...]
 
 
-@pytest.fixture(scope="module", params=sorted(DIALECTS))
+@pytest.fixture(scope="module", params=sorted(tool_names()))
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     root: Path = tmp_path_factory.mktemp("team")
     write(root, {"docs/a.md": "# Harbour\n\nThe harbour has two piers.", "payroll/b.md": f"# Harbour pay\n\n{SECRET}"})

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mindex.cli.main import cli
 from mindex.command_words import in_tool_words
-from mindex.mcp.dialects import DIALECTS, dialect_named
+from mindex.mcp.dialect import dialect_named, tool_names
 from tests.mcp.conftest import Served, structured, text
 from tests.test_code_rules import MODULES, SOURCE
 
@@ -84,7 +84,7 @@ def test_every_command_that_a_message_names_exists() -> None:
             assert command in commands, (module, message)
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", tool_names())
 def test_the_tools_and_arguments_that_a_dialect_names_are_its_own(serving: Callable[..., Served], name: str) -> None:
     tools = {tool.name: tool.parameters["properties"] for tool in serving(name).server._tool_manager.list_tools()}
     for _, words in dialect_named(name).commands:

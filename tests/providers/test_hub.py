@@ -20,11 +20,11 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
 from mindex.providers.embed.known_models import space
 from mindex.providers.embed.local import POOLED
-from mindex.providers.hub import client
 from mindex.providers.hub.presets import PRESETS, Preset
-from mindex.providers.hub.pull import pull
 from mindex.providers.hub.pulled import PulledModel, hub_folder, pulled_model
 from mindex.providers.rerank.base import Reranker, create_reranker
+from mindex_providers.hub import client
+from mindex_providers.hub.pull import pull
 from tests.providers import onnx_models
 from tests.providers.hub_server import HubServer, Repo
 from tests.providers.onnx_models import rows, settings

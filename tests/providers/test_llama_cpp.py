@@ -24,14 +24,14 @@ from hypothesis import strategies as st
 
 from mindex.errors import EmbeddingError, GenerationError, ProviderError, RerankError
 from mindex.memory import Memory
-from mindex.providers import llama_cpp
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
-from mindex.providers.embed.llama_cpp import LlamaEmbedder
 from mindex.providers.generate.base import Generator, Prompt, create_generator
-from mindex.providers.gguf import describe, read_head
-from mindex.providers.llama_cpp import stop_servers
 from mindex.providers.rerank.base import Reranker, create_reranker
+from mindex_providers import llama_cpp
+from mindex_providers.embed.llama_cpp import LlamaEmbedder
+from mindex_providers.gguf import describe, read_head
+from mindex_providers.llama_cpp import stop_servers
 from tests.conftest import write
 from tests.providers.gguf_models import Entry, bert_gguf, write_gguf
 from tests.providers.llama_server import SMOLLM, running_llama
@@ -473,7 +473,7 @@ def test_nothing_is_ever_printed_and_no_process_stays_behind(tmp_path: Path) -> 
     """Standard output may be the wire of a protocol: watched from outside, where C++ would write to it, too."""
     noted = tmp_path / "pids"
     program = f"""
-from mindex.providers import llama_cpp
+from mindex_providers import llama_cpp
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.generate.base import Prompt, create_generator
@@ -501,7 +501,7 @@ with open({str(noted)!r}, "w") as file:
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_the_server_ends_when_its_owner_is_killed() -> None:
     program = f"""
-from mindex.providers import llama_cpp
+from mindex_providers import llama_cpp
 from mindex.providers.base import ProviderSettings
 from mindex.providers.generate.base import create_generator
 create_generator(ProviderSettings("llama-cpp", {str(SMOLLM)!r})).load()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
 
 from mindex.model import Role
-from mindex.provider_table import BY_ROLE, PROVIDERS, default_url, module_of, trusts_imported_vectors
+from mindex.provider_table import BY_ROLE, PROVIDERS, default_url, trusts_imported_vectors
+from mindex.providers.base import maker
 from mindex.providers.packaged_models import BUILT_IN
 
 ROWS: list[tuple[Role, str]] = [(role, provider) for role, providers in BY_ROLE.items() for provider in providers]
@@ -15,7 +14,7 @@ ROWS: list[tuple[Role, str]] = [(role, provider) for role, providers in BY_ROLE.
 
 @pytest.mark.parametrize(("role", "provider"), ROWS)
 def test_every_provider_in_the_table_has_a_module_that_creates_models(role: Role, provider: str) -> None:
-    assert callable(import_module(module_of(role, provider)).create)
+    assert callable(maker(role, provider))
 
 
 def test_every_provider_serves_a_role() -> None:

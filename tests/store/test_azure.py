@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 
 from mcp import Client
 from mindex.errors import ConfigError, SchemaError, SpaceChangedError, StoreBusyError, StoreError, UnsupportedError
-from mindex.mcp.dialects import NATIVE, dialect_named
+from mindex.mcp.dialect import NATIVE, dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex.model import Collection, Filters, Model, RecordVectors
 from mindex.model.spaces import EmbedderSpec
-from mindex.store.azure import schema
-from mindex.store.azure.address import parse_address
-from mindex.store.azure.connection import Connection
-from mindex.store.azure.documents import key_of
-from mindex.store.azure.odata import any_of, quoted
-from mindex.store.azure.store import AzureStore
 from mindex.store.open import open_store
+from mindex_azure import schema
+from mindex_azure.address import parse_address
+from mindex_azure.connection import Connection
+from mindex_azure.documents import key_of
+from mindex_azure.odata import any_of, quoted
+from mindex_azure.store import AzureStore
 from tests.azure_search_queries import Filter
 from tests.azure_search_server import KEY, AzureSearchServer
 from tests.conftest import HANDBOOK, write
@@ -125,7 +125,7 @@ def test_a_key_in_the_url_is_refused_and_not_repeated(url: str, command: str) ->
 
 
 _WITHOUT_KEY = """
-from mindex.store.azure.address import find_credential
+from mindex_azure.address import find_credential
 try:
     find_credential().get_token("https://search.azure.com/.default")
 except Exception as error:
@@ -606,7 +606,7 @@ def test_without_its_packages_the_engine_says_what_to_install(
 ) -> None:
     import sys
 
-    for name in [name for name in sys.modules if name.startswith(("mindex.store.azure", "azure"))]:
+    for name in [name for name in sys.modules if name.startswith(("mindex_azure", "azure"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "azure.search.documents", None)
     with pytest.raises(ConfigError, match=r"needs two more packages; pip install 'mindex\[azure\]'"):

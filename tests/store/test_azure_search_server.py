@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from mindex.store.azure.schema import definition
+from mindex_azure.schema import definition
 from tests.azure_search_queries import BadRequest, Filter, LuceneQuery
 from tests.azure_search_server import KEY, VERSION, AzureSearchServer
 

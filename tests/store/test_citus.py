@@ -14,12 +14,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mindex.administration import Administration
 from mindex.config import load_settings
 from mindex.errors import StoreError
 from mindex.memory import Memory
 from mindex.model import Filters, RecordVectors
-from mindex.store.postgres.citus import DISTRIBUTED
+from mindex_postgres.access import Administration
+from mindex_postgres.citus import DISTRIBUTED
 from tests.contract.records import MODEL, axis, nearest
 from tests.postgres_server import PostgresServer
 

@@ -11,7 +11,7 @@ import pytest
 from mindex.errors import ConfigError
 from mindex.memory import Memory
 from mindex.store import open as opening
-from mindex.store.base import Store
+from mindex.store.base import Engine, OpenOptions, Store
 from mindex.store.open import open_store, register_engine
 from tests.running import run_here
 
@@ -71,13 +71,13 @@ def test_a_password_in_the_url_is_refused_and_printed_by_no_command(
 
 def test_a_registered_engine_opens_its_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_ENGINES", {})
-    opened: list[tuple[str, int, bool]] = []
+    opened: list[tuple[str, OpenOptions]] = []
 
-    def opener(url: str, cache_rows: int, logs_access: bool) -> Store:
-        opened.append((url, cache_rows, logs_access))
-        return open_store(tmp_path / "memory.db", cache_rows=cache_rows, logs_access=logs_access)
+    def opener(url: str, options: OpenOptions) -> Store:
+        opened.append((url, options))
+        return open_store(tmp_path / "memory.db", cache_rows=options.cache_rows, logs_access=options.logs_access)
 
-    register_engine("toy", opener)
+    register_engine("toy", Engine(opener))
     with Memory("toy://somewhere", options={"embedding.provider": "none"}) as memory:
         memory.add("The harbour has three cranes")
-    assert opened == [("toy://somewhere", 10_000, True)]
+    assert opened == [("toy://somewhere", OpenOptions(10_000))]

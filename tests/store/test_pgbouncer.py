@@ -18,7 +18,7 @@ import pytest
 from mindex.model import Collection, RecordVectors
 from mindex.store.base import Store
 from mindex.store.open import open_store
-from mindex.store.postgres import vectors
+from mindex_postgres import vectors
 from tests.contract.records import EVERYONE, MODEL, axis, found, memory_of, update
 from tests.postgres_server import PostgresServer
 

@@ -23,11 +23,11 @@ from mindex.memory import Memory
 from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.store.base import Access, KeywordQuery
 from mindex.store.open import open_store
-from mindex.store.postgres import keyword, migrations, server_pool, vectors
-from mindex.store.postgres.address import parse_address
-from mindex.store.postgres.administration import Administration
-from mindex.store.postgres.connection import Database
-from mindex.store.postgres.store import PostgresStore
+from mindex_postgres import keyword, migrations, server_pool, vectors
+from mindex_postgres.address import parse_address
+from mindex_postgres.administration import Administration
+from mindex_postgres.connection import Database
+from mindex_postgres.store import PostgresStore
 from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, found, memory_of, update
 from tests.postgres_server import PostgresServer
 from tests.running import run_here
@@ -628,7 +628,7 @@ def test_common_words_are_left_out_of_the_choice_until_too_few_are_found(
 
 
 def test_counts_are_right_after_they_were_merged(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindex.store.postgres.engine._MERGE_AFTER", 5)
+    monkeypatch.setattr("mindex_postgres.engine._MERGE_AFTER", 5)
     for number in range(4):
         store.files.apply([update(f"{number}.md", "apple pear", f"apple n{number}")])
     store.settle()
@@ -645,7 +645,7 @@ def test_a_narrow_scope_gets_all_its_neighbours_from_the_index(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "EXACT", 200)
-    monkeypatch.setattr("mindex.store.postgres.nearest.EXACT", 20)
+    monkeypatch.setattr("mindex_postgres.nearest.EXACT", 20)
     count = 3_000
     random = np.random.default_rng(7)
     rows = random.normal(size=(count, 64)).astype(np.float32)

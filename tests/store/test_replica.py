@@ -11,7 +11,7 @@ import pytest
 from mindex.errors import ConfigError
 from mindex.memory import Memory
 from mindex.store.open import open_store
-from mindex.store.postgres.store import PostgresStore
+from mindex_postgres.store import PostgresStore
 from tests.contract.records import EVERYONE, found, memory_of
 from tests.postgres_server import PostgresServer, Replica
 from tests.running import run_here

@@ -15,7 +15,6 @@ import numpy as np
 import psycopg
 import pytest
 
-from mindex.administration import Administration
 from mindex.clock import now_ms
 from mindex.config import load_settings
 from mindex.errors import MindexError, NotFoundError, SchemaError, StoreError, UsageError
@@ -23,8 +22,9 @@ from mindex.memory import Memory
 from mindex.model import Filters, Record, RecordVectors
 from mindex.store.base import Access
 from mindex.store.open import open_store
-from mindex.store.postgres import administration, migrations
-from mindex.store.postgres.row_security import RIGHTS, group_roles
+from mindex_postgres import administration, migrations
+from mindex_postgres.access import Administration
+from mindex_postgres.row_security import RIGHTS, group_roles
 from tests.contract.records import MODEL, axis, nearest
 from tests.postgres_server import PostgresServer
 from tests.running import Ran, run_here

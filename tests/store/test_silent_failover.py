@@ -15,9 +15,9 @@ import pytest
 from mindex.errors import StoreError
 from mindex.fail_fast import fail_fast
 from mindex.memory import Memory
-from mindex.store.postgres import connection, live_connection
-from mindex.store.postgres.store import PostgresStore
 from mindex.store.transactions import in_transaction
+from mindex_postgres import connection, live_connection
+from mindex_postgres.store import PostgresStore
 from tests.contract.records import memory_of
 from tests.mcp.team import KEYWORD, team_server
 from tests.postgres_server import PostgresServer

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from mindex.errors import MindexError
 from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
+from mindex.store.base import Engine
 from mindex.store.open import register_engine
 from tests.contract.memory_engine import DATABASES, open_memory_store
 from tests.sync.machines import DAY, Machine, deliver, exported, machines, sync_all
 
-register_engine("toy", open_memory_store)
+register_engine("toy", Engine(open_memory_store))
 
 TEXTS = tuple(f"The {place} opens at {hour}" for place in ("harbour", "market", "museum") for hour in (6, 8))
 TAGS = ("red", "blue", "green")

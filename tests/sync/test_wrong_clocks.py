@@ -17,6 +17,7 @@ from mindex.clock import LAST_MS
 from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.model import Record
+from mindex.store.base import Engine
 from mindex.store.open import register_engine
 from mindex.sync import local_changes, receiver, restamp, service
 from mindex.sync.edits import Edit, Origin, decode_edit, encode_edit, file_line
@@ -28,7 +29,7 @@ from tests.running import is_one_error, run_here
 from tests.sync.machines import DAY, START, Machine, exported, machines, own_folder, sync_all
 from tests.sync.test_random_histories import HISTORIES, SHARED, change, clocks, contents_of, histories, run, seeds
 
-register_engine("toy", open_memory_store)
+register_engine("toy", Engine(open_memory_store))
 
 HARBOUR = "The harbour opens at six"
 STRANGER = "zzzzzzzzzzz2"

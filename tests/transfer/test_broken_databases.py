@@ -12,10 +12,10 @@ import pytest
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
-from mindex.store import foreign_sqlite
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import detect_importer, load_importer
 from mindex.transfer.importer_base import DocumentRows
+from mindex_compat import foreign_sqlite
 from tests.running import is_one_error, run_here
 from tests.transfer import foreign_programs
 from tests.transfer.foreign_programs import mudpuppy

@@ -13,9 +13,9 @@ import pytest
 from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.model.transfer import ImportReport
-from mindex.store import foreign_sqlite
-from mindex.store.foreign_sqlite import ForeignDatabase, OverdueError
 from mindex.transfer.format_detection import detect_importer
+from mindex_compat import foreign_sqlite
+from mindex_compat.foreign_sqlite import ForeignDatabase, OverdueError
 from tests.running import finish, start, within
 
 

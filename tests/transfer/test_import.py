@@ -20,7 +20,7 @@ from mindex.model.transfer import ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow, Link
 from mindex.transfer import import_rows
-from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
+from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
 from mindex.transfer.import_agents import AgentMapping
 from mindex.transfer.import_redaction import rows_with_secrets
 from mindex.transfer.importer_base import Importer, SkippedRow, foreign_id
@@ -544,7 +544,7 @@ def test_a_server_embeds_imported_records_in_the_background(
 
 
 def test_every_importer_in_the_table_can_be_loaded() -> None:
-    for name in IMPORTERS:
+    for name in importer_names():
         assert load_importer(name).name == name
 
 

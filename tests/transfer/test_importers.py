@@ -9,7 +9,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Filters, Record
-from mindex.transfer.format_detection import IMPORTERS, detect_importer, load_importer
+from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
 from tests.conftest import write
 from tests.running import run_here
 from tests.transfer import foreign_programs
@@ -61,7 +61,7 @@ def test_a_dry_run_reports_the_same_and_stores_nothing(name: str, tmp_path: Path
 def test_it_is_recognised_by_one_importer_only(name: str, tmp_path: Path) -> None:
     path, _ = foreign_programs.make(name, tmp_path / "from")
     wanted = name.removesuffix(" export")
-    assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [wanted]
+    assert [one for one in importer_names() if load_importer(one).recognises(path)] == [wanted]
     assert detect_importer(path).name == wanted
 
 
@@ -144,7 +144,7 @@ def test_unknown_files_are_recognised_by_no_importer(tmp_path: Path, keyword_mem
     strangers = [*(one for one in tmp_path.iterdir() if one.name != "home"), other]
     assert len(strangers) > 8
     for path in strangers:
-        assert [one for one in IMPORTERS if load_importer(one).recognises(path)] == [], path
+        assert [one for one in importer_names() if load_importer(one).recognises(path)] == [], path
         with pytest.raises(UsageError, match="knows how to import"):
             detect_importer(path)
 

@@ -16,9 +16,9 @@ from typing import cast
 
 from mindex.agents import json_edit, toml_edit
 from mindex.agents.table import SERVER_NAME, Agent
-from mindex.config import default_database
 from mindex.errors import ConfigError
 from mindex.temporary_files import replaced_file
+from mindex.user_folders import default_database
 from mindex.values import dataclass
 
 _BOM = b"\xef\xbb\xbf"

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from mindex.cli.open_memory import Context
-from mindex.cli.options import PathArgument
+from mindex.cli.options import LazyChoice, PathArgument
 from mindex.cli.output import ProgressBar, say
 from mindex.errors import NotFoundError, UsageError
 from mindex.present.to_json import to_json
 from mindex.present.transfer import copy_text, export_text, import_text
-from mindex.transfer.format_detection import IMPORTERS
+from mindex.transfer.format_detection import importer_names
 
 
 @click.command("export", short_help="Write everything told into a file or a folder.")
@@ -49,7 +49,7 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
 
 @click.command("import")
 @click.argument("path", type=PathArgument(), metavar="FILE|DIR")
-@click.option("--from", "source", type=click.Choice(IMPORTERS), help="What it is (default: what it looks like).")
+@click.option("--from", "source", type=LazyChoice(importer_names), help="What it is (default: what it looks like).")
 @click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Give one agent's words to another.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
 @click.option("--strict", is_flag=True, help="Exit 1 when anything was skipped; the rest comes in all the same.")

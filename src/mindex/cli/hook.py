@@ -11,9 +11,10 @@ import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.output import say
-from mindex.config import Settings, default_database, load_settings
+from mindex.config import Settings, load_settings
 from mindex.errors import UsageError
 from mindex.memory import Memory
+from mindex.user_folders import default_database
 
 
 def _folder_of(settings: Settings) -> Path:

@@ -6,6 +6,7 @@ The module of a command is imported only when the command is called.
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -14,8 +15,10 @@ import click
 from mindex.cli.open_memory import Context
 from mindex.cli.options import COMPLETE_VARIABLE, completed_by, global_options_first
 from mindex.cli.output import abandon_output, report_error
-from mindex.errors import MindexError, UsageError
+from mindex.errors import ConfigError, MindexError, UsageError
 
+_EXTENSION = ""  # in the place of a module: an extension has the command
+_OF_EXTENSIONS = "Extensions"
 # Topic → (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
 _TOPICS = {
     "Files": (("index_watch", "index watch"),),
@@ -43,7 +46,8 @@ _TOPICS = {
         ("maintenance", "scan optimize"),
         ("backup", "backup restore-backup"),
         ("status_doctor_config_paths", "config paths"),
-        ("admin", "admin"),
+        ("plugins", "plugins"),
+        (_EXTENSION, "admin"),
         ("help_completion", "completion help"),
     ),
 }
@@ -56,39 +60,70 @@ _MARGINS = 6  # blanks around the names in a list of commands, as click counts t
 
 
 class LazyGroup(click.Group):
-    """A group that lists its commands without importing them."""
+    """A group that lists its commands without importing them. Commands of extensions are looked up by entry point."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        installed = _installed()
+        own = [name for name, module in _COMMANDS.items() if module or name in installed]
+        return [*own, *(name for name in installed if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if module := _COMMANDS.get(cmd_name):
+            command: click.Command = getattr(
+                import_module(f"mindex.cli.{module}"), f"{cmd_name.replace('-', '_')}_command"
+            )
+            return command
+        from mindex.entry_points import is_registered, load  # most commands are the core's
+
+        if cmd_name not in _COMMANDS and not is_registered("commands", cmd_name):
             return None
-        module = import_module(f"mindex.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        command = load("commands", cmd_name)
+        if not isinstance(command, click.Command):
+            raise ConfigError(
+                f"the command '{cmd_name}' of an extension is not a click command", "see `mindex plugins`"
+            )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by topic."""
-        widest = max(map(len, _COMMANDS))
-        for topic, modules in _TOPICS.items():
+        listed = self.list_commands(ctx)
+        topics = {
+            topic: [name for _, names in modules for name in names.split() if name in listed]
+            for topic, modules in _TOPICS.items()
+        }
+        topics[_OF_EXTENSIONS] = [name for name in listed if name not in _COMMANDS]
+        widest = max(map(len, listed))
+        for topic, names in topics.items():
             rows = []
-            for name in (name for _, commands in modules for name in commands.split()):
-                command = self.get_command(ctx, name)
+            for name in names:
+                try:
+                    command = self.get_command(ctx, name)
+                except ConfigError as error:
+                    rows.append((name.ljust(widest), error.message))
+                    continue
                 assert command is not None
                 rows.append((name.ljust(widest), command.get_short_help_str(formatter.width - widest - _MARGINS)))
-            with formatter.section(topic):
-                formatter.write_dl(rows)
+            if rows:
+                with formatter.section(topic):
+                    formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        unknown = args[0] not in _COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing
+        if unknown and args[0] not in _installed():
             from difflib import get_close_matches  # only a mistake needs it
 
-            near = " or ".join(f"`mindex {name}`" for name in get_close_matches(args[0], _COMMANDS, n=2))
+            near = " or ".join(f"`mindex {name}`" for name in get_close_matches(args[0], self.list_commands(ctx), n=2))
             raise UsageError(f"No such command '{args[0]}'", f"did you mean {near}?" if near else "see `mindex --help`")
         return super().resolve_command(ctx, args)
+
+
+def _installed() -> Sequence[str]:
+    """Return the commands of this installation that extensions have."""
+    from mindex.entry_points import names  # only help, completion and unknown names need them
+
+    return [name for name in names("commands") if not _COMMANDS.get(name)]
 
 
 @click.group(

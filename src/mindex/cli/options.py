@@ -1,10 +1,11 @@
 """Options and arguments that several commands share, what a shell completes them with, and the order of all of them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from mindex.errors import UsageError
 from mindex.model import KINDS
@@ -34,6 +35,27 @@ def completed_by(names: str) -> Callable[[click.Context, click.Parameter, str], 
         return complete_names(names, context, typed)
 
     return complete
+
+
+class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
+    """One of some names, which are looked up when the option is used: extensions may add to them."""
+
+    name = "choice"
+
+    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
+        self._names = names
+
+    def _choice(self) -> "click.Choice[str]":
+        return click.Choice(self._names())
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self._choice().get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self._choice().convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return self._choice().shell_complete(ctx, param, incomplete)
 
 
 class PathArgument(click.Path):

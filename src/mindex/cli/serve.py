@@ -1,30 +1,36 @@
 """The command serve: answers agents over MCP."""
 
 import logging
-import os
 import sys
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from mindex.cli.open_memory import Context
-from mindex.cli.options import combine
 from mindex.errors import NotFoundError, UsageError
-from mindex.mcp.dialects import DIALECTS, MEMORY_EXCHANGE, NATIVE
-from mindex.mcp.dialects.environment import INDEX_NAME, SOURCE_PATH
-from mindex.mcp.dialects.memory_exchange_flags import FLAGS, settings_of_flags
+from mindex.mcp.dialect import NATIVE, ServeFlags, Tools, tool_names, tools_named
 from mindex.mcp.stderr_log import log_note
 
 _FOLDER = click.Path(path_type=Path)
 
 
-@click.command("serve")
+class _ToolsOption(click.Option):
+    """Its help lists the tools of this installation, which are looked up for the help alone."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = f"{' or '.join(tool_names())}."
+        return super().get_help_record(ctx)
+
+
+# The flags of the program that the tools stand in for are known once the tools are: `_program_flags` reads them.
+@click.command("serve", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.option("--http", "address", metavar="[HOST:]PORT", help="Serve HTTP at /mcp instead of stdio; 0: a free port.")
 @click.option(
     "--no-token", is_flag=True, help="With --http, for this machine only: let every program in without a token."
 )
-@click.option("--tools", default=NATIVE, show_default=True, metavar="NAME", help=f"{' or '.join(DIALECTS)}.")
+@click.option("--tools", cls=_ToolsOption, default=NATIVE, show_default=True, metavar="NAME")
 @click.option(
     "--root",
     type=_FOLDER,
@@ -44,10 +50,9 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--database-path", "dialect_db", metavar="FILE", help="The same as --db.")
 @click.option("--no-instant", is_flag=True, help="Answer nothing before everything is loaded.")
 @click.option("--debug", is_flag=True, help="Say on stderr what goes on.")
-@combine(*(click.option(flag, hidden=True, help=text) for flag, text in FLAGS.items()))
-@click.pass_obj
+@click.pass_context
 def serve_command(
-    context: Context,
+    ctx: click.Context,
     /,
     address: str | None,
     no_token: bool,
@@ -76,9 +81,9 @@ def serve_command(
         raise UsageError("--no-token is for a server over HTTP", "use it with --http PORT")
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-    settings, index_name = _exchange_options(tools, options)
-    if source is None and tools == MEMORY_EXCHANGE and os.environ.get(SOURCE_PATH):
-        source = Path(os.environ[SOURCE_PATH]).expanduser()
+    context: Context = ctx.obj
+    flags = _program_flags(ctx, tools)
+    source = source or flags.source
     # A server only: `--help` must not load it.
     from mindex.mcp.run_server import serve
     from mindex.mcp.server_options import ServerOptions, working_root
@@ -96,23 +101,42 @@ def serve_command(
         root or working_root(),
         source,
         build=build,
-        settings={**settings, "db_read": context.db_read},
-        index_name=index_name,
+        settings={**flags.settings, "db_read": context.db_read},
+        index_name=flags.index_name,
         **options,
     )
     serve(server, tools, http=address, instant=not no_instant, tokens=not no_token)
 
 
-def _exchange_options(tools: str, options: dict[str, Any]) -> tuple[dict[str, object], str]:
-    """Take MemoryExchange's flags out of the options. Returns the settings and the index name that they stand for."""
-    given = {flag: options.pop(flag.strip("-").replace("-", "_")) for flag in FLAGS}
-    flags: dict[str, str] = {flag: value for flag, value in given.items() if value is not None}
-    if tools != MEMORY_EXCHANGE:
-        if flags:
-            first = next(iter(flags))
-            raise UsageError(f"{first} is a flag of MemoryExchange", f"use it with --tools {MEMORY_EXCHANGE}")
-        return {}, ""
-    settings, notes = settings_of_flags(flags)
-    for note in notes:
+def _program_flags(ctx: click.Context, tools: str) -> ServeFlags:
+    """Return what the flags stand for that only the program of these tools has. Raises UsageError for any other."""
+    if tools == NATIVE and not ctx.args:
+        return ServeFlags()
+    chosen = tools_named(tools)
+    given: dict[str, str] = {}
+    arguments = iter(ctx.args)
+    for argument in arguments:
+        flag, separator, value = argument.partition("=")
+        if flag not in chosen.flags:
+            _refuse(ctx, flag)
+        if not separator and (next_one := next(arguments, None)) is None:
+            raise click.BadOptionUsage(flag, f"Option '{flag}' requires an argument.", ctx)
+        given[flag] = value if separator else str(next_one)
+    flags = chosen.read_flags(given)
+    for note in flags.notes:
         log_note(note)
-    return settings, flags.get("--index-name") or os.environ.get(INDEX_NAME, "")
+    return flags
+
+
+def _refuse(ctx: click.Context, argument: str) -> NoReturn:
+    """Raise the error for an argument that these tools do not have."""
+    if not argument.startswith("-"):
+        raise click.UsageError(f"Got unexpected extra argument ({argument})", ctx)
+    from mindex.entry_points import loaded_or_logged  # only a mistake needs the tools of every program
+
+    programs: dict[str, Tools] = dict(loaded_or_logged("tools"))
+    for name, tools in programs.items():
+        if argument in tools.flags:
+            raise UsageError(f"{argument} is a flag of {tools.program}", f"use it with --tools {name}")
+    known = [option for parameter in ctx.command.params for option in parameter.opts]
+    raise click.NoSuchOption(argument, possibilities=get_close_matches(argument, known), ctx=ctx)

@@ -8,13 +8,14 @@ import click
 
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.output import ProgressBar, note
-from mindex.config import ForeignVariable, cache_folder, default_database, load_settings, user_config
+from mindex.config import ForeignVariable, load_settings
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model import Status
 from mindex.present.reports import checks_json, checks_text, repair_text, status_text
 from mindex.present.settings import changed_setting_json, changed_setting_text, settings_json
 from mindex.present.text import aligned
+from mindex.user_folders import cache_folder, default_database, user_config
 from mindex.user_settings import set_setting, unset_setting
 
 _WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
@@ -72,11 +73,10 @@ def _show_settings(context: Context, tools: str | None) -> None:
     fixed: Mapping[str, object] = {}  # by the dialect
     foreign: Sequence[ForeignVariable] = ()
     if tools is not None:
-        # The SDK, which no other use of this command needs.
-        from mindex.mcp.dialects import dialect_named
-        from mindex.mcp.dialects.environment import VARIABLES
+        from mindex.mcp.dialect import tools_named  # no other use of this command needs the tools
 
-        fixed, foreign = dialect_named(tools).settings, VARIABLES.get(tools, ())
+        chosen = tools_named(tools)
+        fixed, foreign = chosen.dialect().settings, chosen.variables
     settings = load_settings(
         {**fixed, "db": context.db, "db_read": context.db_read, "agent": context.agent}, foreign=foreign
     )

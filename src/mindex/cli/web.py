@@ -30,7 +30,7 @@ def web_command(context: Context, port: int | None, no_open: bool, root: Path | 
     same page, for everyone with a token.
     """
     # A server only: `--help` must not load it.
-    from mindex.mcp.dialects import NATIVE
+    from mindex.mcp.dialect import NATIVE
     from mindex.mcp.run_server import serve
     from mindex.mcp.server_options import ServerOptions
 

@@ -19,7 +19,7 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.onnx_folder import open_pulled
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator, create_generator
-from mindex.providers.hub.pull import pull
+from mindex.providers.hub.pulled import PulledModel
 from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker
 from mindex.providers.model_list import Choice, is_packaged_or_pulled, list_models, with_speed
 from mindex.providers.rerank.base import Reranker, create_reranker
@@ -103,8 +103,9 @@ class Models:
             kept = begun or next((space for space in spaces if space.active and not selection.mismatch(space)), None)
             if kept is not None:
                 spec = kept.embedder_spec
-                if kept.active and selection.is_upgraded(kept):
-                    spec = BUILT_IN_SPEC
+                if kept.active:
+                    replaced = selection.is_upgraded(kept) and not selection.names_former(kept)
+                    spec = BUILT_IN_SPEC if replaced else selection.spec_of(kept)
                 return spec, selection.permitted(spec)
             return selection.configured_spec, selection.configured
         active = next((space.embedder_spec for space in spaces if space.active), selection.configured_spec)
@@ -159,8 +160,10 @@ class Models:
         was pulled, and repaired. `revision` and `file` choose another commit and another export. Raises UsageError and
         ProviderError; what arrived stays, and the next call goes on from there.
         """
-        done = pull(name, revision=revision, file=file, report=report)
-        model = done.model
+        from mindex.entry_points import released_module  # nothing else here looks for an extension
+
+        done = released_module("mindex_providers.hub.pull").pull(name, revision=revision, file=file, report=report)
+        model: PulledModel = done.model
         pulled = PullReport(
             model.name,
             model.role,
@@ -255,6 +258,7 @@ class Models:
             if isinstance(embedder, CanaryEmbedder | FormerVectors):
                 embedder.load()  # reaches a server that the breaker keeps others from
                 embedder.prove()
+                return embedder.inner  # the model that answers, with the hash of its weights
             return embedder
 
         provider = space.embedder_spec.provider if space is not None else configured.provider

@@ -28,9 +28,9 @@ _Object = dict[str, Any]
 class InstantStart:
     """Takes stdin and stdout, and answers what it can: `answer`, then `hand_over` where that returns True."""
 
-    def __init__(self, tools: str, instructions: Callable[[], str]) -> None:
-        """`instructions` returns those of a dialect that tell what is in the store."""
-        prepared = json.loads(resources.files(__package__).joinpath("handshakes", f"{tools}.json").read_bytes())
+    def __init__(self, package: str, tools: str, instructions: Callable[[], str]) -> None:
+        """`package` has the prepared results; `instructions` returns those that tell what is in the store."""
+        prepared = json.loads(resources.files(package).joinpath("handshakes", f"{tools}.json").read_bytes())
         self._with_handshake: dict[str, _Object] = prepared["with_handshake"]
         self._stateless: dict[str, _Object] = prepared["stateless"]
         self._versions: list[str] = prepared["versions"]

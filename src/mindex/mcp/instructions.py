@@ -1,7 +1,7 @@
 """The instructions of a server: those of its dialect, and what is indexed."""
 
 from mindex.errors import MindexError
-from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialect import Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.present.fence import one_line
 

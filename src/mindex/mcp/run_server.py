@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from mindex.errors import UsageError
-from mindex.mcp.dialects import DIALECTS, Dialect, dialect_named, unknown_tools
-from mindex.mcp.dialects.environment import VARIABLES
+from mindex.mcp.dialect import Dialect, tools_named
 from mindex.mcp.instant_start import InstantStart
 from mindex.mcp.instructions import complete_instructions
 from mindex.mcp.memory_host import MemoryHost
@@ -60,9 +59,8 @@ class _Start:
     """Makes a server in two steps, each once: what needs no SDK, which takes a second to import, and the rest."""
 
     def __init__(self, options: ServerOptions, tools: str) -> None:
-        if tools not in DIALECTS:
-            raise unknown_tools(tools)
-        self.tools = tools
+        self.name = tools
+        self.tools = tools_named(tools)
         self._options = options
         self._making = threading.RLock()
         self._parts: tuple[Dialect, MemoryHost] | None = None
@@ -77,13 +75,13 @@ class _Start:
         """The dialect and the host of the memory. Of the native tools alone they need no SDK."""
         with self._making:
             if self._parts is None:
-                dialect = dialect_named(self.tools)
+                dialect = self.tools.dialect()
                 options = replace(
                     self._options,
                     exclude=(*self._options.exclude, *dialect.exclude),
                     settings={**dialect.settings_for(self._options.source), **self._options.settings},
                     backfill_delay=dialect.backfill_delay,
-                    foreign=VARIABLES.get(self.tools, ()),
+                    foreign=self.tools.variables,
                     guidance=dialect.guidance,
                 )
                 self._parts = dialect, MemoryHost(options)
@@ -127,8 +125,8 @@ class _Start:
 def _serve_stdio(start: _Start, *, instant: bool) -> None:
     if sys.stdin is not None and sys.stdin.isatty():
         log_line("an agent starts this and talks to it over stdin and stdout; Ctrl-C ends it")
-    if instant:
-        handshake = InstantStart(start.tools, lambda: complete_instructions(*start.parts()))
+    if instant and start.tools.handshakes:
+        handshake = InstantStart(start.tools.handshakes, start.name, lambda: complete_instructions(*start.parts()))
         if not handshake.answer(start.begin):
             start.close()
             if start.is_running:  # an import that is cut short by the interpreter's end may crash

@@ -26,7 +26,7 @@ from mindex.errors import MindexError
 from mindex.foreign_text import json_without_controls, without_controls
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.metrics import Metrics
-from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialect import Dialect
 from mindex.mcp.instructions import complete_instructions
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.resources_prompts_completions import add_resources_prompt_completions, list_documents

@@ -20,6 +20,7 @@ from mindex.model.query import (
 )
 from mindex.model.records import (
     DESCRIPTIVE_FIELDS,
+    IMPORTED,
     KINDS,
     TYPES,
     Change,
@@ -34,7 +35,11 @@ from mindex.model.results import Answer, GetResult, Hit, Progress, Report, Stage
 from mindex.model.vectors import Model, RecordVectors, Role, VectorArray
 
 if TYPE_CHECKING:
-    from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
+    from mindex.model.administration import Grant
+    from mindex.model.consolidation import FROM, Consolidation, ExtractionReport, Proposal
+    from mindex.model.guidance import Guidance
+    from mindex.model.program_numbers import Slot
+    from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
     from mindex.model.reports import (
         AddResult,
         Check,
@@ -55,26 +60,45 @@ if TYPE_CHECKING:
         SessionPage,
         SimilarMemory,
         SkippedFile,
+        SourceStatus,
+        SourceType,
         Status,
         TimelineEvent,
     )
+    from mindex.model.spaces import EmbedderSpec, Space
+    from mindex.model.tokens import Token
 
 __all__ = [
-    "DESCRIPTIVE_FIELDS", "KINDS", "MODES", "TYPES", "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check",
-    "Chunk", "Collection", "CollectionReport", "CollectionStatus", "Conflict", "Consolidation", "ContextPlan",
-    "Document", "DueSkill", "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Hit", "IndexReport",
-    "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase", "Prefix",
-    "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record", "RecordVectors",
-    "Report", "Role", "SecretFinding", "SecretsRemoved", "Session", "SessionPage", "SimilarMemory", "SkippedFile",
-    "Stage", "Status", "Term", "Tier", "TimelineEvent", "Trace", "Usage", "VectorArray", "Without",
+    "DESCRIPTIVE_FIELDS", "ENTRY_PROPERTIES", "FROM", "IMPORTED", "KINDS", "MODES", "PROPERTIES", "TYPES",
+    "AddResult", "AllOf", "Answer", "AnyOf", "Change", "Check", "Chunk", "Collection", "CollectionReport",
+    "CollectionStatus", "Conflict", "Consolidation", "ContextPlan", "Document", "DueSkill", "EmbedderSpec",
+    "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Grant", "Guidance", "Hit", "IndexReport",
+    "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase",
+    "Prefix", "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record",
+    "RecordProperty", "RecordVectors", "Report", "Role", "SecretFinding", "SecretsRemoved", "Session",
+    "SessionPage", "SimilarMemory", "SkippedFile", "Slot", "SourceStatus", "SourceType", "Space", "Stage", "Status",
+    "Term", "Tier", "TimelineEvent", "Token", "Trace", "Usage", "VectorArray", "Without",
 ]  # fmt: skip
 
 # Making a dataclass takes longer than many a query: those that a search does not need are made when first used.
-_LATER = ("mindex.model.reports", "mindex.model.consolidation")
+_LATER = {
+    "mindex.model.administration": ("Grant"),
+    "mindex.model.consolidation": ("FROM Consolidation ExtractionReport Proposal"),
+    "mindex.model.guidance": ("Guidance"),
+    "mindex.model.program_numbers": ("Slot"),
+    "mindex.model.record_properties": ("ENTRY_PROPERTIES PROPERTIES RecordProperty"),
+    "mindex.model.reports": (
+        "AddResult Check CollectionReport CollectionStatus ContextPlan DueSkill EmbeddingStatus IndexReport "
+        "LabelCount MemoryInConflict MemoryStatistics ProjectSource PurgeResult SecretFinding SecretsRemoved "
+        "Session SessionPage SimilarMemory SkippedFile SourceStatus SourceType Status TimelineEvent"
+    ),
+    "mindex.model.spaces": ("EmbedderSpec Space"),
+    "mindex.model.tokens": ("Token"),
+}
 
 
 def __getattr__(name: str) -> object:
-    for module in map(import_module, _LATER if name in __all__ else ()):
-        if hasattr(module, name):
-            return getattr(module, name)
+    for module, names in _LATER.items():
+        if name in names.split():
+            return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

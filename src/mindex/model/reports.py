@@ -116,6 +116,7 @@ class Status:
     caches: Mapping[str, int] = field(default_factory=dict)
     hooks_paused: bool = False
     hooks_resume_at: int | None = None  # None: not by themselves
+    extension_problems: tuple[str, ...] = ()  # extensions that cannot be used, and what to do about them
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def status_text(status: Status) -> str:
         f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
         *([pause_text(status.hooks_resume_at)] if status.hooks_paused else []),
+        *note_lines(status.extension_problems),
     ]
     for one in status.collections:
         when = f", indexed {to_iso(one.indexed_at)}" if one.indexed_at is not None else ""

@@ -1,23 +1,27 @@
 """What providers of every role share: settings, how a model is created, and a stand-in for one that cannot be used."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from mindex.errors import ConfigError, EmbeddingError, GenerationError, MindexError, ProviderError, RerankError
 from mindex.model import Model, Role
 from mindex.provider_table import BY_ROLE, PROVIDERS, Provider, module_of
 from mindex.values import dataclass
 
+if TYPE_CHECKING:
+    from mindex.entry_points import Group
+
 ERRORS: Mapping[Role, type[ProviderError]] = {
     "embedding": EmbeddingError,
     "rerank": RerankError,
     "generation": GenerationError,
 }
+_GROUPS: Mapping[Role, "Group"] = {"embedding": "embedders", "rerank": "rerankers", "generation": "generators"}
 # Providers that run on this machine: they take time to load, but have no address and do not hang.
 IN_PROCESS = tuple(name for name, provider in PROVIDERS.items() if provider.in_process)
 # Sent for an empty text: Ollama answers nothing to it, OpenAI refuses it.
@@ -101,22 +105,44 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
     provider = settings.provider
     if provider == "none":
         return None
-    if provider not in BY_ROLE[role]:
+    if provider not in BY_ROLE[role] and not _is_extension(role, provider):
         known = ", ".join(["none", *BY_ROLE[role]])
         unknown = ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
         if role == "embedding":
             raise unknown
         return unavailable(role, settings, settings.model, unknown)
-    if role == "embedding" and not PROVIDERS[provider].embeds:
+    row = PROVIDERS.get(provider, Provider())
+    if role == "embedding" and not row.embeds:
         hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
         chats = EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
         return unavailable(role, settings, settings.model or "none", chats)
     try:
-        return import_module(module_of(role, provider)).create(settings)
+        return maker(role, provider)(settings)
+    except ConfigError as error:
+        if role == "embedding":
+            raise
+        return unavailable(role, settings, settings.model, error)
     except ProviderError as error:
         path = Path(settings.model)
-        name = path.name if PROVIDERS[provider].has_packages else path.stem  # of a folder, or of a file
+        name = path.name if row.has_packages else path.stem  # of a folder, or of a file
         return unavailable(role, settings, name, error)
+
+
+def maker(role: Role, provider: str) -> Callable[[ProviderSettings], Any]:
+    """Return the function that makes a provider's models. Raises ConfigError for one whose extension is missing."""
+    if provider in BY_ROLE[role] and not PROVIDERS[provider].package:
+        create: Callable[[ProviderSettings], Any] = import_module(module_of(role, provider)).create
+        return create
+    from mindex.entry_points import load  # most providers are the core's
+
+    made: Callable[[ProviderSettings], Any] = load(_GROUPS[role], provider)
+    return made
+
+
+def _is_extension(role: Role, provider: str) -> bool:
+    from mindex.entry_points import is_registered  # as above
+
+    return is_registered(_GROUPS[role], provider)
 
 
 @contextmanager

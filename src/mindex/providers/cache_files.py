@@ -5,9 +5,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from mindex.config import cache_folder
 from mindex.private_files import make_private_folder
 from mindex.temporary_files import replaced_file
+from mindex.user_folders import cache_folder
 
 _MAX_BYTES = 20_000
 

@@ -8,7 +8,7 @@ An engine returns ranked candidates and full records; it never fuses, boosts or 
 - Call the functions of `store.rules` for all that is not a statement: they decide what is a duplicate, which number
   comes next, by which numbers other programs know an entry, what becomes of an imported row, which chunks an update
   changes, which space may take vectors. The small statements that they need are protocols in the same modules.
-- Register it with `store.open.register_engine`, and run `tests/contract` on it.
+- Register an `Engine` as an entry point `mindex.stores`, and run `tests/contract` on it.
 
 The laws that hold for every engine, with `tests/contract` as their proof:
 
@@ -34,7 +34,7 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mindex.errors import UnsupportedError
@@ -56,6 +56,7 @@ from mindex.store.results import Revision as Revision
 from mindex.store.results import ScoredRecord as ScoredRecord
 from mindex.store.results import StoreStatus as StoreStatus
 from mindex.store.results import TermStatistics as TermStatistics
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -625,3 +626,22 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Write what waits in the background, as far as that is quick, and give the connections back."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """How a database is opened."""
+
+    cache_rows: int  # bounds each kind of cache; 0 stores nothing
+    logs_access: bool = True
+    replica: str = ""  # the URL of a server that reads go to
+    creates: bool = True  # else a database that is not there raises NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What an entry point `mindex.stores` names, under the scheme of its URLs (`postgresql`)."""
+
+    open: Callable[[str, OpenOptions], Store]
+    has_replicas: bool = False
+    scratch: Callable[[str], AbstractContextManager[str]] | None = None  # an empty database beside the one of a URL

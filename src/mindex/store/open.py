@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from glob import escape
 from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mindex.config import default_database
 from mindex.errors import ConfigError, NotFoundError, UnsupportedError, UsageError
 from mindex.private_files import close_to_others
-from mindex.store.base import Store
+from mindex.store.base import Engine, OpenOptions, Store
 from mindex.store.sqlite.caches import CACHE_ROWS
 from mindex.store.sqlite.store import SqliteStore
+from mindex.user_folders import default_database
 
 if TYPE_CHECKING:
     from mindex.model import Report
     from mindex.model.reports import RepairReport
-    from mindex.store.postgres.administration import Administration
     from mindex.store.sqlite.backup import SqliteBackups
-
-
-def _open_postgres(url: str, cache_rows: int, logs_access: bool, replica: str = "", creates: bool = True) -> Store:
-    try:
-        from mindex.store.postgres.store import PostgresStore  # psycopg is there only where it was asked for
-    except ModuleNotFoundError as error:
-        raise _missing_packages(error) from None
-    return PostgresStore(url, cache_rows=cache_rows, logs_access=logs_access, replica=replica, creates=creates)
-
-
-def open_administration(database: str) -> Administration:
-    """Return what an administrator does to a shared database. Raises ConfigError for any other database."""
-    if database.partition("://")[0] not in ("postgresql", "postgres"):
-        raise ConfigError(
-            f"{database} is not shared: only a PostgreSQL database has roles", "name one with --db postgresql://…"
-        )
-    try:
-        from mindex.store.postgres import administration  # psycopg is there only where it was asked for
-        from mindex.store.postgres.address import parse_address  # beside it
-    except ModuleNotFoundError as error:
-        raise _missing_packages(error) from None
-    return administration.Administration(parse_address(database))
 
 
 def repair_file(database: str, target: Path, report: Report | None = None) -> RepairReport:
@@ -67,40 +43,30 @@ def open_backups(database: str) -> SqliteBackups:
 
 def scratch_database(url: str) -> AbstractContextManager[str]:
     """The URL of an empty database beside the one that a URL names, deleted in the end. Only PostgreSQL makes one."""
-    if url.partition("://")[0] not in ("postgresql", "postgres"):
+    engine = _engine(url.partition("://")[0])
+    if engine is None or engine.scratch is None:
         raise ConfigError(f"{url} is no PostgreSQL database", "name one: postgresql://USER@HOST/DATABASE")
-    try:
-        from mindex.store.postgres.address import parse_address  # psycopg is there only where it was asked for
-        from mindex.store.postgres.administration import scratch_schema  # beside it
-    except ModuleNotFoundError as error:
-        raise _missing_packages(error) from None
-    return scratch_schema(parse_address(url))
+    return engine.scratch(url)
 
 
-def _missing_packages(error: ModuleNotFoundError) -> Exception:
-    if error.name not in ("psycopg", "psycopg_pool"):
-        return error
-    return ConfigError("PostgreSQL needs two more packages", "pip install 'mindex[postgres]'")
+_ENGINES: dict[str, Engine] = {}
 
 
-def _open_azure(url: str, cache_rows: int, logs_access: bool) -> Store:  # noqa: ARG001 - accesses of files are not logged
-    try:
-        from mindex.store.azure.store import AzureStore  # its client is there only where it was asked for
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("azure", "azure_core"):
-            raise
-        raise ConfigError("Azure AI Search needs two more packages", "pip install 'mindex[azure]'") from None
-    return AzureStore(url, cache_rows=cache_rows)
+def register_engine(scheme: str, engine: Engine) -> None:
+    """Let `open_store` open URLs of a scheme (`postgresql`, without `://`) with another engine, in this process."""
+    _ENGINES[scheme] = engine
 
 
-# Opens the store of a URL. The second argument is `cache_rows`, the third `logs_access`.
-Opener = Callable[[str, int, bool], Store]
-_ENGINES: dict[str, Opener] = {"postgresql": _open_postgres, "postgres": _open_postgres, "azure": _open_azure}
+def _engine(scheme: str) -> Engine | None:
+    """Return the engine of a scheme, which may be an extension's. None if there is none."""
+    if scheme in _ENGINES:
+        return _ENGINES[scheme]
+    from mindex.entry_points import RELEASED, is_registered, load  # most databases are files
 
-
-def register_engine(scheme: str, opener: Opener) -> None:
-    """Let `open_store` open URLs of a scheme (`postgresql`, without `://`) with another engine."""
-    _ENGINES[scheme] = opener
+    if scheme not in RELEASED["stores"] and not is_registered("stores", scheme):
+        return None
+    engine: Engine = load("stores", scheme)
+    return engine
 
 
 def _close_to_others(database: Path) -> None:
@@ -138,14 +104,12 @@ def open_store(
         if not store.read_only:
             _close_to_others(Path(database))
         return store
-    engine = _ENGINES.get(scheme)
-    if engine is _open_postgres:
-        return _open_postgres(str(database), cache_rows, logs_access, replica, creates)
-    if replica:
+    engine = _engine(scheme)
+    if replica and (engine is None or not engine.has_replicas):
         raise ConfigError(f"{database} has no replicas", "leave --db-read out: it is for a PostgreSQL database")
     if engine is None:
         raise ConfigError(
             f"no engine for {scheme}:// is installed",
             "name a file such as memory.db, postgresql://USER@HOST/DATABASE or azure://SERVICE/INDEX",
         )
-    return engine(str(database), cache_rows, logs_access)
+    return engine.open(str(database), OpenOptions(cache_rows, logs_access, replica, creates))

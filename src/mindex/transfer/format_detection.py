@@ -4,31 +4,39 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from mindex.entry_points import CORE, RELEASED, is_registered, load, loaded_or_logged, names
 from mindex.errors import UsageError
 from mindex.transfer.importer_base import Importer
 
-# In the order in which they are tried; `a-b` is in `importers/a_b.py`.
-IMPORTERS = (
-    "jsonl", "markdown", "memory-exchange", "memory-mcp", "mudpuppy", "memory-search", "memorizer", "reference-memory",
-    "claude-code", "notes",
-)  # fmt: skip
+
+def importer_names() -> tuple[str, ...]:
+    """Return the formats of this installation, in the order in which they are tried."""
+    return names("importers")
 
 
 def load_importer(name: str) -> Importer:
-    """Return the importer of a format by its name. Raises UsageError for an unknown name."""
-    if name not in IMPORTERS:
-        raise UsageError(f"nothing is known of '{name}'", f"import from one of {', '.join(IMPORTERS)}")
-    module = import_module(f"mindex.transfer.importers.{name.replace('-', '_')}")
-    return cast(Importer, module.importer)
+    """Return the importer of a format by its name; the core's `a-b` is in `importers/a_b.py`.
+
+    Raises UsageError for an unknown name, ConfigError for one whose extension cannot be used.
+    """
+    owner = RELEASED["importers"].get(name)
+    if owner == CORE:
+        return cast(Importer, import_module(f"mindex.transfer.importers.{name.replace('-', '_')}").importer)
+    if owner is None and not is_registered("importers", name):
+        raise UsageError(f"nothing is known of '{name}'", f"import from one of {', '.join(importer_names())}")
+    return cast(Importer, load("importers", name))
 
 
 def detect_importer(path: Path) -> Importer:
     """Return the importer that recognises a file or folder. Raises UsageError when there is none."""
-    for name in IMPORTERS:
-        importer = load_importer(name)
+    extensions = dict(loaded_or_logged("importers"))
+    for name in importer_names():
+        if RELEASED["importers"].get(name) != CORE and name not in extensions:
+            continue  # it cannot be used, and the log says why
+        importer = extensions.get(name) or load_importer(name)
         if importer.recognises(path):
             return importer
     what = "folder" if path.is_dir() else "file"
     raise UsageError(
-        f"{path} is no {what} that mindex knows how to import", f"say what it is: --from {', '.join(IMPORTERS)}"
+        f"{path} is no {what} that mindex knows how to import", f"say what it is: --from {', '.join(importer_names())}"
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from mindex.mcp.dialects import Dialect
+from mindex.mcp.dialect import Dialect
 from mindex.mcp.memory_host import MemoryHost
 from mindex.model.guidance import Guidance
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from mindex.config import cache_folder
 from mindex.errors import ProviderError
 from mindex.model import Role
 from mindex.providers.hub.presets import is_repo, preset
 from mindex.temporary_files import replaced_file
+from mindex.user_folders import cache_folder
 from mindex.values import dataclass
 
 _REVISION_DIGITS = 8

@@ -11,10 +11,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from mindex.config import cache_folder
 from mindex.errors import ProviderError
 from mindex.providers.base import MAX_CHARACTERS, clean, raise_as, usable_cores
 from mindex.providers.onnx.native_calls import native_call
+from mindex.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,31 @@
+"""What the dialects that are released with mindex are made of: views of records, scopes and checks."""
+
+from mindex.analyzer import analyze
+from mindex.memories import json_paths
+from mindex.memories.field_specs import FIELDS, ThingKind
+from mindex.memories.importance import estimate_importance
+from mindex.memories.json_paths import leaves
+from mindex.memories.note_files import ROOT, NoteWrite, checked_path
+from mindex.present.answer_view import view_answer
+from mindex.present.budget import most_that_fit
+from mindex.present.fence import body, one_line
+from mindex.present.record_view import summary_of, view_record
+from mindex.present.records_view import view_records
+from mindex.present.text import note_lines
+from mindex.present.to_json import Json, to_json
+from mindex.private_files import make_private_folder
+from mindex.redaction.redactor import Redactor
+from mindex.regular_files import read_regular
+from mindex.search.filters import Scope
+from mindex.search.pipeline import MAX_LIMIT
+from mindex.search.query import parse
+from mindex.search.service import SearchOptions
+from mindex.store.base import RankingSignals
+from mindex.time_parser import parse_expiry, parse_time
+
+__all__ = [
+    "FIELDS", "MAX_LIMIT", "ROOT", "Json", "NoteWrite", "RankingSignals", "Redactor", "Scope", "SearchOptions",
+    "ThingKind", "analyze", "body", "checked_path", "estimate_importance", "json_paths", "leaves",
+    "make_private_folder", "most_that_fit", "note_lines", "one_line", "parse", "parse_expiry", "parse_time",
+    "read_regular", "summary_of", "to_json", "view_answer", "view_record", "view_records",
+]  # fmt: skip

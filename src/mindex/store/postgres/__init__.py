@@ -1,1 +1,0 @@
-"""The engine for teams: a schema in a PostgreSQL database with pgvector. Only this package imports psycopg."""

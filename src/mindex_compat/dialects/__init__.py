@@ -1,0 +1,1 @@
+"""One module per dialect, each with a `DIALECT`; `mindex_compat.tools` lists them."""

@@ -1,0 +1,1 @@
+"""One module per program whose database can be imported, each with an `importer`."""

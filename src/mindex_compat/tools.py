@@ -1,0 +1,33 @@
+"""The tools of other programs, as entry points: what `mindex serve` must know before the SDK is imported."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from mindex.mcp.dialect import Dialect, Tools
+from mindex_compat.dialects.environment import VARIABLES
+from mindex_compat.dialects.memory_exchange_flags import FLAGS, read_flags
+
+
+def _dialect(module: str) -> Callable[[], Dialect]:
+    """Return what imports the dialect of a module, and the SDK with it."""
+
+    def load() -> Dialect:
+        dialect: Dialect = import_module(f"mindex_compat.dialects.{module}").DIALECT
+        return dialect
+
+    return load
+
+
+MEMORY_EXCHANGE = Tools(
+    _dialect("memory_exchange"),
+    program="MemoryExchange",
+    handshakes=__package__,
+    variables=VARIABLES["memory-exchange"],
+    flags=FLAGS,
+    read_flags=read_flags,
+)
+MEMORY_MCP = Tools(_dialect("memory_mcp"), handshakes=__package__, variables=VARIABLES["memory-mcp"])
+MUDPUPPY = Tools(_dialect("mudpuppy"), handshakes=__package__, variables=VARIABLES["mudpuppy"])
+MEMORIZER = Tools(_dialect("memorizer"), handshakes=__package__, variables=VARIABLES["memorizer"])
+ANTHROPIC = Tools(_dialect("anthropic"), handshakes=__package__)
+OPENAI = Tools(_dialect("openai"), handshakes=__package__)

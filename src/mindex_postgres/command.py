@@ -1,0 +1,90 @@
+"""The commands `mindex admin …`: roles, grants and distribution of a shared PostgreSQL database."""
+
+from typing import Any
+
+import click
+
+from mindex.cli.open_memory import Context
+from mindex.config import load_settings
+from mindex_postgres.access import Administration
+from mindex_postgres.access_text import distribution_text, grants_text, setup_text
+
+_COLLECTIONS = click.option(
+    "-c",
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="C",
+    help="Files of this collection; may be given again.",
+)
+_LOGIN = click.argument("login")
+
+
+@click.group("admin", short_help="Roles, grants and distribution of a PostgreSQL database.")
+def admin_command() -> None:
+    """Set up a shared PostgreSQL database (--db postgresql://…): its roles, and who sees what in it."""
+
+
+def _administration(context: Context) -> Administration:
+    return Administration(load_settings({"db": context.db}))
+
+
+def _agents(context: Context) -> tuple[str, ...]:
+    """The agent of --agent, which stands before all commands; here it is the one that is granted."""
+    return (context.agent,) if context.agent is not None else ()
+
+
+@admin_command.command("init", short_help="Print or run what an administrator has to do.")
+@click.option("--run", is_flag=True, help="Run the statements, as a login that may, and make the tables.")
+@click.option("--owner", "owners", multiple=True, metavar="LOGIN", help="Make this login an owner; may be given again.")
+@click.pass_obj
+def init_command(context: Context, /, **options: Any) -> None:
+    """Print the statements that an administrator has to run: extension, schema, roles. Running them again is harmless.
+
+    The roles are called after the database and the schema. In the database team, team_mindex_owner owns the tables,
+    team_mindex_writer and team_mindex_reader have the least rights that writing and reading need. Make a login a member
+    with `GRANT team_mindex_writer TO ada;`, or let `mindex admin grant` do it, with row-level security.
+    """
+    result = _administration(context).init(**options)
+    context.emit(result, lambda: setup_text(result))
+
+
+@admin_command.command("grant", short_help="Let a login see and write agents and collections.")
+@_LOGIN
+@_COLLECTIONS
+@click.option("--read-only", is_flag=True, help="To see and not to write.")
+@click.pass_obj
+def grant_command(context: Context, /, **options: Any) -> None:
+    """Let LOGIN see and write the entries of --agent A, and the files of --collection C.
+
+    The first grant turns row-level security on: from then on a login sees what it was granted, by every path, and
+    nothing else. Owners see everything.
+    """
+    result = _administration(context).grant(agents=_agents(context), **options)
+    context.emit(result, lambda: grants_text(result))
+
+
+@admin_command.command("revoke", short_help="Take back what a login was granted.")
+@_LOGIN
+@_COLLECTIONS
+@click.pass_obj
+def revoke_command(context: Context, /, **options: Any) -> None:
+    """Take back what LOGIN was granted of --agent A and --collection C; all of it where neither is named."""
+    result = _administration(context).revoke(agents=_agents(context), **options)
+    context.emit(result, lambda: grants_text(result))
+
+
+@admin_command.command("list")
+@click.pass_obj
+def list_command(context: Context) -> None:
+    """List who was granted what."""
+    result = _administration(context).list()
+    context.emit(result, lambda: grants_text(result))
+
+
+@admin_command.command("distribute", short_help="Spread the tables over a Citus cluster.")
+@click.pass_obj
+def distribute_command(context: Context) -> None:
+    """Spread the tables over the machines of a Citus cluster, by agent and collection."""
+    result = _administration(context).distribute()
+    context.emit(result, lambda: distribution_text(result))

@@ -1,0 +1,118 @@
+"""What the groups of a PostgreSQL store share: the connections, the background writer, and what follows a write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from psycopg import sql
+
+from mindex.analyzer import ANALYZER_VERSION
+from mindex.errors import SchemaError, StoreBusyError, StoreError
+from mindex.store.engine_parts import BackgroundWriter
+from mindex_postgres import record_rows, words
+from mindex_postgres.address import Address
+from mindex_postgres.connection import Database, Transaction
+from mindex_postgres.migrations import migrate
+
+T = TypeVar("T")
+
+# Changes of counts that this process adds before it has them merged: a merge reads all of them.
+_MERGE_AFTER = 100_000
+_PAGE = 500
+# Only the owner of a table may change its indexes, or read all of it where row-level security is on.
+IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+_LIVE = "SELECT r.id, r.owner, r.seq FROM records r WHERE r.retired_at IS NULL AND r.seq > %s ORDER BY r.seq LIMIT %s"
+
+
+class PostgresEngine:
+    """One open database."""
+
+    def __init__(self, address: Address, *, wait: float, replica: Address | None = None, creates: bool = True) -> None:
+        self.database = Database(address, wait=wait)
+        try:
+            self.schema = migrate(self.database, creates=creates)
+            self._follow_analyzer()
+            if replica is not None:
+                self.database.read_from(replica)
+        except BaseException:
+            self.database.close()
+            raise
+        self.background: BackgroundWriter[Transaction] = BackgroundWriter(
+            self.database.write,
+            read_only=self.database.read_only,
+            in_transaction=lambda: self.database.moment is not None,
+        )
+        self._unmerged = 0
+        self.database.after_write = self._after_write
+
+    def write(self, work: Callable[[Transaction], T], *, long: bool = False) -> T:
+        """Run a function in one transaction, unless a newer mindex has taken the schema over. See `Database.write`."""
+
+        def checked(transaction: Transaction) -> T:
+            self.may_write(transaction)
+            return work(transaction)
+
+        return self.database.write(checked, long=long)
+
+    def may_write(self, transaction: Transaction) -> None:
+        """Raise StoreError when a newer mindex has taken the schema over while this process runs."""
+        rows = transaction.rows("SELECT key, value FROM meta WHERE key IN ('schema', 'analyzer')")
+        facts = {key: int(value) for key, value in rows}
+        if facts.get("analyzer", 0) > ANALYZER_VERSION or facts.get("schema", 0) > self.schema:
+            raise StoreError(
+                f"{self.database.place} was indexed by a newer mindex", "restart this process after the upgrade"
+            )
+
+    def _follow_analyzer(self) -> None:
+        """Rebuild the keyword index after an upgrade, unless another process does: until then the old one is used."""
+        with self.database.read() as transaction:
+            version = words.analyzer_version(transaction)
+            is_owner = transaction.value(IS_OWNER)
+        if version < ANALYZER_VERSION and not self.database.read_only:
+            if not is_owner:
+                raise SchemaError(
+                    f"the keyword index in {self.database.place} was made by an older mindex",
+                    "have a login of the owner's role open it once, with any command",
+                )
+            try:
+                self.database.write(rebuild_words_once, long=True)
+            except StoreBusyError:
+                return
+
+    def _after_write(self, transaction: Transaction) -> None:
+        """Have the changes of counts merged in the background, when there are many."""
+        self._unmerged += transaction.counted
+        if self._unmerged > _MERGE_AFTER:
+            self._unmerged = 0
+            self.background.submit(words.merge_counts)
+
+    def vacuum(self, tables: Sequence[str]) -> None:
+        """Have the server give back the space of deleted rows and count the tables anew, as far as this role may."""
+        schema = sql.Identifier(self.database.address.schema).as_string()
+        self.database.execute_alone(f"VACUUM (ANALYZE, SKIP_LOCKED) {', '.join(f'{schema}.{one}' for one in tables)}")
+
+    def close(self) -> None:
+        self.background.close()
+        self.database.close()
+
+
+def rebuild_words_once(transaction: Transaction) -> None:
+    """Rebuild the keyword index, unless another process does or has done it."""
+    if transaction.try_lock("rebuild words") and words.analyzer_version(transaction) < ANALYZER_VERSION:
+        rebuild_words(transaction)
+
+
+def rebuild_words(transaction: Transaction) -> None:
+    """Make the keyword index and its counts anew. Writers wait, readers do not."""
+    transaction.execute("LOCK TABLE words, terms, counts IN SHARE ROW EXCLUSIVE MODE")
+    transaction.execute("DELETE FROM words")
+    transaction.execute("DELETE FROM terms")
+    transaction.execute("DELETE FROM counts WHERE NOT starts_with(name, ' vectors ')")
+    last = -1
+    while rows := transaction.rows(_LIVE, last, _PAGE):
+        owners = {id_: owner for id_, owner, _ in rows}
+        for record in record_rows.read_records(transaction, list(owners)):
+            words.index(transaction, owners[record.id], record)
+        last = rows[-1][2]
+    words.note_analyzer(transaction)

@@ -1,0 +1,177 @@
+"""Filters and keyword queries as SQL: the part of the records a search may see, decided before any top k is taken."""
+
+from collections.abc import Iterator, Sequence
+
+from mindex.analyzer import COLUMNS, fold, is_lone
+from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.store.engine_parts import glob_expression, is_glob
+from mindex.values import dataclass
+from mindex_postgres import words
+from mindex_postgres.connection import Transaction
+
+_FOREIGN = "EXISTS (SELECT 1 FROM records WHERE agent > '' AND agent != %s)"
+_EXPIRED = "EXISTS (SELECT 1 FROM records WHERE expires_at <= %s)"
+_MATCHING = "EXISTS (SELECT 1 FROM terms w WHERE w.owner = r.owner AND w.record = r.id AND {match})"
+
+_IN_COLUMNS = "EXISTS (SELECT 1 FROM words t WHERE t.owner = w.owner AND t.record = w.record AND ({there}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A WHERE clause with its parameters, over `records r` or, of a keyword query, over `terms w`."""
+
+    sql: str
+    parameters: tuple[object, ...] = ()
+
+
+def condition(transaction: Transaction, filters: Filters, now: int) -> Condition:
+    """All that the filters demand of a live record."""
+    demands = [*_of_place(filters), *_of_content(filters), *_of_words(transaction, filters), *_of_bounds(filters, now)]
+    return join(" AND ", [Condition("r.retired_at IS NULL"), *demands])
+
+
+def join(operator: str, conditions: list[Condition]) -> Condition:
+    return Condition(
+        operator.join(one.sql for one in conditions), tuple(value for one in conditions for value in one.parameters)
+    )
+
+
+def _of_place(filters: Filters) -> Iterator[Condition]:
+    if filters.agent != "*":
+        yield Condition("r.agent IN ('', %s)", (filters.agent,))
+    if filters.collections:
+        yield Condition("r.document IS NOT NULL AND r.owner = ANY(%s)", (list(filters.collections),))
+    if filters.files_of:
+        yield Condition("(r.document IS NULL OR r.owner = ANY(%s))", (list(filters.files_of),))
+    if filters.path:
+        path = path_clause(filters.path)
+        yield Condition(f"r.document IN (SELECT d.id FROM documents d WHERE {path.sql})", path.parameters)
+
+
+def _of_content(filters: Filters) -> Iterator[Condition]:
+    if filters.kinds:
+        yield Condition("r.kind = ANY(%s)", (list(filters.kinds),))
+    if filters.types:
+        yield Condition("r.type = ANY(%s)", (list(filters.types),))
+    if filters.tags:
+        yield Condition("r.folded_tags && %s::text[]", (list(map(fold, filters.tags)),))
+    if filters.all_tags:
+        yield Condition("r.folded_tags @> %s::text[]", (list(map(fold, filters.all_tags)),))
+    if filters.entities:
+        yield Condition("r.folded_entities && %s::text[]", (list(map(fold, filters.entities)),))
+    if filters.session:
+        yield Condition("r.kind = 'turn' AND r.fields ->> 'session_id' = %s", (filters.session,))
+
+
+def _of_words(transaction: Transaction, filters: Filters) -> Iterator[Condition]:
+    for node, wanted in ((filters.matching, ""), (filters.without, "NOT ")):
+        if node is not None:
+            match = match_condition(transaction, node)
+            yield Condition(wanted + _MATCHING.format(match=match.sql), match.parameters)
+
+
+def _of_bounds(filters: Filters, now: int) -> Iterator[Condition]:
+    bounds = (
+        ("r.importance >= %s", filters.min_importance),
+        ("r.confidence >= %s", filters.min_confidence),
+        ("r.created_at >= %s", filters.after),
+        ("r.created_at < %s", filters.before),
+        ("NOT EXISTS (SELECT 1 FROM history h WHERE h.record = r.id AND h.at > %s)", filters.as_of),
+    )
+    yield from (Condition(clause, (bound,)) for clause, bound in bounds if bound is not None)
+    if not filters.include_expired:
+        moment = now if filters.as_of is None else filters.as_of
+        yield Condition("(r.expires_at IS NULL OR r.expires_at > %s)", (moment,))
+
+
+def path_clause(path: str) -> Condition:
+    """A glob where it has wildcards (`*` crosses folders), else that file or everything below that folder."""
+    if is_glob(path):
+        return Condition("(d.path = %s OR d.path ~ %s)", (path, glob_regex(path)))
+    folder = path.strip("/")
+    return Condition("(d.path = %s OR starts_with(d.path, %s))", (folder, f"{folder}/"))
+
+
+def glob_regex(pattern: str) -> str:
+    return f"^(?:{glob_expression(pattern)})$"
+
+
+def sees_everything(transaction: Transaction, filters: Filters, now: int) -> bool:
+    """Whether the filters leave no live record out, so that they need not be applied row by row."""
+    if not is_unrestricted(filters):
+        return False
+    hides = [Condition(_FOREIGN, (filters.agent,))] if filters.agent != "*" else []
+    hides += [Condition(_EXPIRED, (now,))] if not filters.include_expired else []
+    if not hides:
+        return True
+    either = join(" OR ", hides)
+    return not transaction.value(f"SELECT {either.sql}", *either.parameters)
+
+
+def is_unrestricted(filters: Filters) -> bool:
+    """Whether the filters demand no more than an agent, and that nothing has expired."""
+    return filters == Filters(agent=filters.agent, include_expired=filters.include_expired)
+
+
+# ── keyword queries ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def match_condition(transaction: Transaction, node: KeywordNode) -> Condition:
+    """Which rows of `terms w` a keyword query matches. Tokens are parameters: nothing of the user's is parsed."""
+    match node:
+        case AllOf(nodes):
+            return _grouped(" AND ", [match_condition(transaction, one) for one in nodes])
+        case AnyOf(nodes):
+            if tokens := plain_tokens(node):
+                return holds_any(tokens)
+            return _grouped(" OR ", [match_condition(transaction, one) for one in nodes])
+        case Without(keep, drop):
+            kept, dropped = match_condition(transaction, keep), match_condition(transaction, drop)
+            return Condition(f"({kept.sql} AND NOT {dropped.sql})", kept.parameters + dropped.parameters)
+        case Prefix(token, column):
+            held = holds_any(words.with_prefix(transaction, token))
+        case Phrase(tokens, column):
+            held = Condition("w.terms @> %s::bigint[]", (list(map(words.term_number, tokens)),))
+        case Term(token, column):
+            held = holds_any([token])
+            if column is None:
+                return held
+    if isinstance(node, Prefix) and column is None:
+        return held
+    text = needle(node)
+    columns = [column] if column else list(COLUMNS)
+    there = join(" OR ", [Condition(f"strpos(t.{one}, %s) > 0", (text,)) for one in columns])
+    return _grouped(" AND ", [held, Condition(_IN_COLUMNS.format(there=there.sql), there.parameters)])
+
+
+def holds_any(tokens: Sequence[str]) -> Condition:
+    """Which rows of `terms w` hold at least one of these tokens."""
+    return Condition("w.terms && %s::bigint[]", (list(map(words.term_number, tokens)),))
+
+
+def needle(leaf: Term | Prefix | Phrase) -> str:
+    """The text that a column holds where it holds this leaf of a query."""
+    match leaf:
+        case Term(token):
+            return f" {token} "
+        case Prefix(token):
+            return f" {token}"
+        case Phrase(tokens):
+            return f" {'  '.join(tokens)} "
+
+
+def plain_tokens(node: KeywordNode) -> list[str]:
+    """The tokens of a query that is nothing but words, any of which will do; else none."""
+    nodes = node.nodes if isinstance(node, AnyOf) else (node,)
+    tokens = [one.token for one in nodes if isinstance(one, Term) and one.column is None]
+    return tokens if len(tokens) == len(nodes) else []
+
+
+def token_condition(transaction: Transaction, token: str) -> Condition:
+    """Which rows hold a token; a single character of a script without spaces counts where it begins a pair."""
+    return match_condition(transaction, Prefix(token) if is_lone(token) else Term(token))
+
+
+def _grouped(operator: str, conditions: list[Condition]) -> Condition:
+    joined = join(operator, conditions)
+    return Condition(f"({joined.sql})", joined.parameters)

@@ -1,0 +1,154 @@
+"""Size, health and repair of a PostgreSQL store."""
+
+from mindex.errors import StoreError
+from mindex.model import Check, Report
+from mindex.store.base import CollectionCount, StoreStatus
+from mindex_postgres import caches, record_rows, words
+from mindex_postgres.connection import Transaction, run_again
+from mindex_postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
+from mindex_postgres.vector_store import PostgresVectorStore, lacking_indexes
+
+_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
+_COUNT_DOCUMENTS = "SELECT collection, count(*) FROM documents GROUP BY collection"
+_COUNT_CHUNKS = "SELECT owner, count(*) FROM records WHERE kind = 'chunk' GROUP BY owner"
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
+"""
+_SAMPLE = 200
+_COUNT_WITHOUT_WORDS = """
+SELECT count(*) FROM records r WHERE r.retired_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM words w JOIN terms t ON t.owner = w.owner AND t.record = w.record
+    WHERE w.owner = r.owner AND w.record = r.id
+)
+"""
+_COUNT_STRAY_WORDS = """
+SELECT count(*) FROM (SELECT owner, record FROM words UNION SELECT owner, record FROM terms) w WHERE NOT EXISTS
+(SELECT 1 FROM records r WHERE r.owner = w.owner AND r.id = w.record AND r.retired_at IS NULL)
+"""
+_STRAY_VECTORS = """
+NOT EXISTS (SELECT 1 FROM records r WHERE r.owner = v.owner AND r.id = v.record AND r.retired_at IS NULL)
+"""
+_BROKEN_VECTORS = "vector_dims(v.embedding) != (SELECT s.dimensions FROM spaces s WHERE s.key = v.space)"
+_COUNTS_OF_VECTORS = """
+SELECT name, sum(change)::bigint FROM counts WHERE starts_with(name, ' vectors ') GROUP BY name HAVING sum(change) != 0
+"""
+_WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words WHERE record = ANY(%s)"
+
+
+@run_again
+class PostgresMaintenance:
+    """Implements `mindex.store.base.Maintenance`."""
+
+    def __init__(self, engine: PostgresEngine, vectors: PostgresVectorStore) -> None:
+        self._engine = engine
+        self._database = engine.database
+        self._vectors = vectors
+
+    def status(self) -> StoreStatus:
+        with self._database.read() as transaction:
+            kinds = dict(transaction.rows(_COUNT_KINDS))
+            names = transaction.column("SELECT name FROM collections")
+            documents, chunks = (dict(transaction.rows(query)) for query in (_COUNT_DOCUMENTS, _COUNT_CHUNKS))
+            cached = caches.count_values(transaction)
+            size = None if transaction.restricted else transaction.value(_SIZE, self._database.address.schema)
+            granted = self._database.own_grants(transaction) if transaction.restricted else None
+        return StoreStatus(
+            location=self._database.place,
+            schema=self._engine.schema,
+            records=kinds,
+            collections={name: CollectionCount(documents.get(name, 0), chunks.get(name, 0)) for name in names},
+            size_bytes=size,
+            caches=cached,
+            granted=granted,
+        )
+
+    def check(self) -> tuple[Check, ...]:
+        with self._database.read(long=True) as transaction:
+            checks = *_checks(transaction), _vector_indexes(transaction)
+        return checks if self._database.replica is None else (*checks, self._database.replica.check())
+
+    def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
+        from mindex_postgres.deep_check import deep_checks  # only `doctor --deep` needs it
+
+        with self._database.read(long=True) as transaction:
+            return deep_checks(transaction, report)
+
+    def damaged(self) -> tuple[str, ...]:
+        """None: a row that the server cannot return is an error of the call."""
+        return ()
+
+    def optimize(self) -> None:
+        """Rebuild what is derived where it is wrong, merge counts, index large spaces, and let the server clean up."""
+
+        def repair(transaction: Transaction) -> None:
+            if not all(check.ok for check in _checks(transaction)):
+                if not transaction.value(IS_OWNER):
+                    raise StoreError(
+                        f"only the owner of {self._database.place} can rebuild its indexes",
+                        "have a login of the owner's role run `mindex optimize`",
+                    )
+                rebuild_words(transaction)
+                transaction.execute(f"DELETE FROM vectors v WHERE {_STRAY_VECTORS} OR {_BROKEN_VECTORS}")
+                _recount_vectors(transaction)
+            words.merge_counts(transaction)
+
+        self._engine.write(repair, long=True)
+        self._vectors.wait_for_indexes()
+        self._vectors.build_indexes()
+        self._engine.vacuum(("records", "words", "terms", "vectors", "counts", "cache", "access_log", "accesses"))
+
+
+def _checks(transaction: Transaction) -> tuple[Check, ...]:
+    return _words(transaction), _vectors_of_records(transaction), _tokens(transaction)
+
+
+def _words(transaction: Transaction) -> Check:
+    """Every live record is in the keyword index, nothing else is, and they are counted."""
+    lacking = transaction.value(_COUNT_WITHOUT_WORDS)
+    stray = transaction.value(_COUNT_STRAY_WORDS)
+    counted = words.read_counts(transaction, [words.RECORDS])[words.RECORDS]
+    miscounted = counted != transaction.value("SELECT count(*) FROM words")
+    bad = f"{lacking} records lack words, {stray} entries lack a record" if lacking or stray else ""
+    bad = bad or ("the counts of words are wrong" if miscounted else "")
+    return Check("keyword index", not bad, bad or "every record is in the keyword index", "run `mindex optimize`")
+
+
+def _vectors_of_records(transaction: Transaction) -> Check:
+    stray = transaction.value(f"SELECT count(*) FROM vectors v WHERE {_STRAY_VECTORS}")
+    broken = transaction.value(f"SELECT count(*) FROM vectors v WHERE {_BROKEN_VECTORS}")
+    bad = f"{stray} vectors lack a record, {broken} are malformed" if stray or broken else ""
+    if not bad and not transaction.restricted and _pieces(transaction) != dict(transaction.rows(_COUNTS_OF_VECTORS)):
+        bad = "the counts of vectors are wrong"
+    fix = "run `mindex optimize`, then `mindex backfill`"
+    return Check("vectors", not bad, bad or "every vector belongs to a record", fix)
+
+
+def _vector_indexes(transaction: Transaction) -> Check:
+    """Every large group of vectors has its index: without one, a search is right, and slow."""
+    lacking = len(lacking_indexes(transaction))
+    bad = f"{lacking} large groups of vectors have no index, so searches compare all of them" if lacking else ""
+    fix = "run `mindex optimize` with a login that owns the tables"
+    return Check("vector index", not bad, bad or "every large group of vectors has its index", fix)
+
+
+def _pieces(transaction: Transaction) -> dict[str, int]:
+    rows = transaction.rows("SELECT space, kind_group, count(*) FROM vectors GROUP BY space, kind_group")
+    return {record_rows.vector_count(space, group): count for space, group, count in rows}
+
+
+def _recount_vectors(transaction: Transaction) -> None:
+    transaction.write_counts()
+    transaction.execute("DELETE FROM counts WHERE starts_with(name, ' vectors ')")
+    transaction.count(_pieces(transaction))
+    transaction.write_counts()
+
+
+def _tokens(transaction: Transaction) -> Check:
+    """A sample of records is analysed again and compared with what the index holds."""
+    ids = transaction.column("SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT %s", _SAMPLE)
+    stored = {id_: columns for id_, *columns in transaction.rows(_WORDS_OF, ids)}
+    records = record_rows.read_records(transaction, ids)
+    different = sum(stored.get(record.id) != words.indexed_columns(record) for record in records)
+    message = f"{len(ids)} records analysed again, {different} differ"
+    return Check("words of a sample", not different, message, "run `mindex optimize`")

@@ -1,0 +1,1 @@
+"""Language models: one module per provider, each with `create(settings)`."""
