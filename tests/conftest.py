@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import socketserver
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,10 @@ HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("unhurried"), max_examples=20)  # for scripts/check
 settings.load_profile("unhurried")
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and so would every process of a test be.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ── which tests run where ─────────────────────────────────────────────────────────────────────────────────────
 

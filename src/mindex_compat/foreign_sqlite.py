@@ -23,6 +23,9 @@ _MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = b"\x02"  # at byte 18 of the header, where the file is kept with a write-ahead log
 _SECONDS = 5.0
 _MAX_SECONDS_WITHOUT_ROW = 60.0
+# Times the size of a file: what its rows may have together. The texts of a file are in it, apart from default values of
+# columns and pages that are read again, both of which a file can have to do harm.
+_MAX_GROWTH = 16
 _STEPS = 50_000  # of SQLite's virtual machine, about a millisecond: how often the time and Ctrl-C are looked at
 _ALLOWED = frozenset(
     (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA,
@@ -193,15 +196,19 @@ class ForeignDatabase:
         return True
 
     def _fetched(self, query: str, values: Iterable[object] = ()) -> Iterator[sqlite3.Row]:
-        """Run a statement and yield its rows, at most as many as the file can hold.
+        """Run a statement and yield its rows, at most as many, and as large, as the file can hold.
 
         Raises what ended it: OverdueError when a row takes too long, KeyboardInterrupt after Ctrl-C.
         """
         self._watch.wait()
+        size = 0
         try:
             for read, row in enumerate(self._connection.execute(query, tuple(values))):
                 if read == self._max_rows:
                     raise sqlite3.DatabaseError("it has more rows than the file can hold")
+                size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+                if size > _MAX_GROWTH * self._max_rows:
+                    raise sqlite3.DatabaseError("its rows are larger than the file")
                 yield row
                 self._watch.wait()
         finally:

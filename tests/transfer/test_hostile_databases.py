@@ -208,6 +208,20 @@ def test_pages_that_point_to_each_other_do_not_make_an_endless_table(tmp_path: P
     assert any("more rows than the file can hold" in one.reason for one in report.skipped)
 
 
+def test_a_long_default_value_does_not_make_a_small_file_large(tmp_path: Path, keyword_memory: Memory) -> None:
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE conversations (id)")
+        connection.execute("CREATE TABLE facts (id, agent_id)")
+        connection.executemany("INSERT INTO facts VALUES (?, 'main')", [(number,) for number in range(3000)])
+        connection.execute(f"ALTER TABLE facts ADD COLUMN fact DEFAULT '{'tea ' * 20_000}'")
+        connection.commit()
+    assert path.stat().st_size < 200_000
+    report = read(keyword_memory, path)
+    assert report is not None
+    assert any("its rows are larger than the file" in one.reason for one in report.skipped)
+
+
 def test_a_statement_that_yields_no_row_is_given_up(
     tmp_path: Path, keyword_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
