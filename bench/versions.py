@@ -54,7 +54,9 @@ def against(ground: Ground, names: Sequence[str], python: Path) -> list[Row]:
     """A row for each name: this version over the other one, by turns."""
     rounds = ground.sizes.rounds
     lots = [_written(ground, ground.texts[turn::rounds], turn) for turn in range(rounds)]
-    questions = corpus.questions(ground.texts, ground.sizes.searches)
+    # New ones for each turn: a database keeps the vectors of those that it was asked.
+    asked = corpus.questions(ground.texts, ground.sizes.searches * rounds)
+    questions = [asked[turn::rounds] for turn in range(rounds)]
     sides = [
         Side("this", Path(sys.executable), ground.scratch("this-version")),
         Side("other", python.absolute(), ground.scratch("other-version")),
@@ -91,11 +93,11 @@ def _written(ground: Ground, texts: Sequence[corpus.Text], turn: int) -> Path:
     return folder
 
 
-def _row(name: str, sides: Sequence[Side], lots: Sequence[Path], questions: Sequence[str]) -> Row:
+def _row(name: str, sides: Sequence[Side], lots: Sequence[Path], questions: Sequence[Sequence[str]]) -> Row:
     runs: dict[str, list[float]] = {side.name: [] for side in sides}
     for turn, folder in enumerate(lots):
         for side in sides if turn % 2 == 0 else reversed(sides):
-            runs[side.name].append(side.run(name, folder, questions, turn))
+            runs[side.name].append(side.run(name, folder, questions[turn], turn))
     medians = {side: statistics.median(taken) for side, taken in runs.items()}
     ratio = medians["this"] / medians["other"]
     unit = _megabytes if name == "resident" else told
