@@ -54,7 +54,8 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        return "MINDEX_" + self.key.replace(".", "_").upper()
+        """The environment variable that sets it; '' if only the user file does."""
+        return "" if self.only_in_user_file else "MINDEX_" + self.key.replace(".", "_").upper()
 
 
 def _parse_embedder(value: object) -> str:
@@ -301,10 +302,10 @@ def load_settings(
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
-            values[setting.key] = Configured(setting, _given(setting, environment[origin], origin), origin)
+            values[setting.key] = Configured(setting, _parsed(setting, environment[origin], origin), origin)
     for key, raw in (flags or {}).items():
         if raw is not None:
-            values[key] = Configured(_BY_KEY[key], _given(_BY_KEY[key], raw, f"--{key}"), "flag")
+            values[key] = Configured(_BY_KEY[key], _of_flag(_BY_KEY[key], raw), "flag")
     provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
     if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
         raise cannot_shorten(provider, dimensions)
@@ -313,12 +314,12 @@ def load_settings(
     return Settings(values, tuple(notes), project)
 
 
-def _given(setting: Setting, raw: object, origin: str) -> Value:
-    """Return the parsed value of a variable or a flag. Raises ConfigError for a setting of the user file alone."""
+def _of_flag(setting: Setting, raw: object) -> Value:
+    """Return the parsed value of a flag. Raises ConfigError for a setting of the user file alone."""
     if setting.only_in_user_file:
         change = f"change it with `mindex config set {setting.key} VALUE`"
-        raise ConfigError(f"{origin} cannot set {setting.key}, which counts in the user file only", change)
-    return _parsed(setting, raw, origin)
+        raise ConfigError(f"an option cannot set {setting.key}, which counts in the user file only", change)
+    return _parsed(setting, raw, f"--{setting.key}")
 
 
 def _counts(
