@@ -12,7 +12,7 @@ from typing import Literal
 
 from mindex.errors import ConfigError, UsageError
 from mindex.project_file import PROJECT_KEYS, ProjectFile, find_project_file
-from mindex.provider_table import EMBEDDING_PROVIDERS, SHORTEN_VECTORS, provider_names
+from mindex.provider_table import BY_ROLE, EMBEDDING_PROVIDERS, SHORTEN_VECTORS, provider_names
 from mindex.setting_values import (
     Value,
     flatten,
@@ -26,7 +26,7 @@ from mindex.setting_values import (
     parse_whole,
 )
 from mindex.user_folders import default_database, user_config
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 SecretsMode = Literal["redact", "strict", "off"]
 
@@ -44,6 +44,7 @@ class Setting:
     meaning: str
     secret: bool = False
     address: bool = False  # of a server: it may hold a login or a key
+    names: tuple[str, ...] = ()  # one of which is written to a file; a reader leaves out what another name asks for
     unset: str = ""  # what holds while nothing sets it, where that is not the default
     only_in_user_file: bool = False
 
@@ -85,18 +86,26 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedding.dimensions", 0, parse_whole(0), f"shorten the vectors to so many ({_SHORTENERS}); 0: do not"),
     Setting("embedding.timeout", 30.0, parse_number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, parse_number(0), "seconds a server's query waits for a model that is still loading"),
-    Setting("rerank.provider", "none", parse_text, provider_names("rerank")),
+    Setting("rerank.provider", "none", parse_text, provider_names("rerank"), names=(*BY_ROLE["rerank"], "none")),
     Setting("rerank.model", "", parse_text, "the reranker's name, file or folder; default: the provider's own"),
     Setting("rerank.url", "", parse_text, "address of a reranker that is a server", address=True),
     Setting("rerank.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
     Setting("rerank.timeout", 8.0, parse_number(0.1), "seconds before an answer goes out without reranking"),
-    Setting("generation.provider", "none", parse_text, provider_names("generation")),
+    Setting(
+        "generation.provider", "none", parse_text, provider_names("generation"), names=(*BY_ROLE["generation"], "none")
+    ),
     Setting("generation.model", "", parse_text, "the language model's name or file"),
     Setting("generation.url", "", parse_text, "address of a language model that is a server", address=True),
     Setting("generation.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
     Setting("generation.timeout", 30.0, parse_number(0.1), "seconds before a language model counts as down"),
     Setting("generation.extract_facts", True, parse_flag, "whether facts are taken out of conversations that are told"),
-    Setting("search.fusion", "blend", parse_text, "blend, rrf, minmax, weighted or signals"),
+    Setting(
+        "search.fusion",
+        "blend",
+        parse_text,
+        "blend, rrf, minmax, weighted or signals",
+        names=("blend", "rrf", "minmax", "weighted", "signals"),
+    ),
     Setting("search.floor", 0.3, parse_number(0, 1), "the least relevance of a confident hit"),
     Setting("search.low_floor", 0.006, parse_number(0, 1), "the least relevance of a weak hit, which may help"),
     Setting("search.weak", True, parse_flag, "whether hits below the floor are shown, marked as weak"),
@@ -375,7 +384,8 @@ def check_file_value(setting: Setting, raw: object) -> Value:
 
     Raises UsageError for a secret or an address with one, ConfigError for a value that is not valid.
     """
-    value = _parsed(setting, raw, "")
+    parse = one_of(*setting.names) if setting.names else setting.parse
+    value = _parsed(replace(setting, parse=parse), raw, "")
     if setting.secret or (setting.address and bare_address(str(value), keeps=_VERSION) not in (value, None)):
         raise UsageError(f"{setting.key} is a secret, or contains one", f"set the variable {setting.variable} instead")
     return value

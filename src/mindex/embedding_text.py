@@ -30,15 +30,34 @@ def embedding_pieces(record: Record) -> list[str]:
     """
     title, place = embedding_title(record), _place(record)
     header = "\n".join(part for part in (title, place) if part)
-    # What places the chunk makes the piece shorter: the model's window does not grow.
-    size = max(PIECE_SIZE - _weight(place), PIECE_SIZE // 2)
-    pieces = _bare_headings(record) or _profile_values(record) or split(record.text, size)
+    pieces = _bare_headings(record) or _profile_values(record) or split(record.text, _piece_size(record))
     return [f"{header}\n{piece}" if header else piece for piece in pieces]
+
+
+def piece_ranges(record: Record) -> list[tuple[int, int]]:
+    """Return the characters of a record's text that each of its embedded pieces is made of; none if that is not known.
+
+    That is not known of a run of headings or a profile, whose pieces are worded anew.
+    """
+    if _bare_headings(record) or record.kind == "profile":
+        return []
+    ranges: list[tuple[int, int]] = []
+    end = 0
+    for piece in split(record.text, _piece_size(record)):
+        start = record.text.find(piece, end)
+        end = start + len(piece)
+        ranges.append((start, end))
+    return ranges
 
 
 def embedded_text(record: Record) -> str:
     """Return all that an embedder reads of a record: a vector that was made of another text is not stored for it."""
     return "\n".join((embedding_title(record), _place(record), record.text))
+
+
+def _piece_size(record: Record) -> int:
+    """Return the characters of a piece. What places a chunk makes it shorter: the model's window does not grow."""
+    return max(PIECE_SIZE - _weight(_place(record)), PIECE_SIZE // 2)
 
 
 def _bare_headings(record: Record) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mindex.search.fuse import FUSIONS
 from tests.cli.conftest import Mindex
 
 
@@ -160,6 +161,9 @@ def test_comments_order_mode_and_a_link_of_the_file_are_kept(mindex: Mindex, use
     [
         ("search.flor", "0.4", "unknown setting 'search.flor'; did you mean 'search.floor'?"),
         ("search.floor", "7", "invalid value for search.floor: a number from 0 to 1 is expected"),
+        ("search.fusion", "rff", "one of blend, rrf, minmax, weighted, signals is expected"),
+        ("rerank.provider", "locl", "one of local, "),
+        ("generation.provider", "locl", "one of openai, "),
         ("embedding.api_key", "x", "set the variable MINDEX_EMBEDDING_API_KEY"),
         ("embedding.url", "https://me:word@host/v1", "contains a secret"),
         ("generation.model", "sk-proj-abcdEFGH1234567890abcdEFGH1234567890", "contains a secret"),
@@ -173,6 +177,11 @@ def test_a_wrong_or_secret_value_is_not_written(
     assert refused.code != 0
     assert reason in refused.err
     assert not user_file.exists()
+
+
+def test_every_fusion_method_can_be_written(mindex: Mindex) -> None:
+    for name in FUSIONS:
+        assert mindex("config", "set", "search.fusion", name).code == 0
 
 
 def test_an_unknown_setting_names_its_file_and_can_be_removed(mindex: Mindex, user_file: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mindex.embedding.permission import embedder_spec_of
-from mindex.errors import ConfigError
+from mindex.errors import ConfigError, EmbeddingError
 from mindex.evaluate.cached_models import CachedEmbedder
 from mindex.memory import Memory
 from mindex.model import Model
@@ -130,6 +130,8 @@ def test_a_name_of_the_former_model_keeps_it_while_its_package_is_installed(of_a
         assert memory.add("The choir sings on Thursdays").notes == ()
         assert [(space.model, space.vectors) for space in memory.store.vectors.spaces()] == [(MINILM, 2)]
         assert memory.status().embedding.upgrade is None
+        assert memory.models.reembed().target == "local/all-MiniLM-L6-v2"
+        assert [(space.model, space.vectors) for space in memory.store.vectors.spaces()] == [(MINILM, 2)]
 
 
 @pytest.fixture
@@ -150,8 +152,11 @@ def test_a_name_of_the_former_model_whose_package_is_missing_is_answered_by_the_
         assert any("pip install 'mindex[minilm]'" in note for note in answer.notes)
         assert "pip install 'mindex[minilm]'" in memory.status().embedding.note
         added = memory.add("The choir sings on Thursdays")  # its vector waits for the package: the setting names it
-        assert "keeps vectors of all-MiniLM-L6-v2" in added.notes[0]
+        assert "pip install 'mindex[minilm]'" in added.notes[0]
+        with pytest.raises(EmbeddingError, match="all-MiniLM-L6-v2 is not installed"):
+            memory.models.reembed()
         assert [(space.model, space.vectors) for space in memory.store.vectors.spaces()] == [(MINILM, 1)]
+        assert memory.models.reembed(model="mindex-minilm").embedded == 2
 
 
 @pytest.mark.usefixtures("without_packages")
@@ -159,7 +164,9 @@ def test_without_the_former_package_everything_is_searched_and_embedded(of_all_m
     with Memory(of_all_minilm) as memory:
         assert memory.search("harbour").tier == "hybrid"
         assert memory.add("The choir sings on Thursdays").notes == ()
-        assert all(check.ok for check in memory.doctor() if check.name == "embedding model")
+        (check,) = (check for check in memory.doctor() if check.name == "embedding model")
+        assert check.ok
+        assert check.message == f"mindex-minilm answers with 384 dimensions, weights sha256:{BUILT_IN.sha256}"
 
 
 def test_vectors_that_only_bear_the_former_name_are_not_mixed_with_new_ones(of_all_minilm: Path) -> None:

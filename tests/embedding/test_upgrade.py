@@ -81,6 +81,8 @@ def test_version_010_does_not_search_a_space_that_new_vectors_are_in(of_010: Pat
     with Memory(of_010) as memory:
         memory.search("parcels")
         assert is_read_by_010(memory.store.vectors.active_space())  # only searched: both versions can
+        status = memory.status().embedding
+        assert (status.model, status.sha256) == (MINILM.name, "")  # the hash of the other model is not that of this one
         memory.add("The harbour master drinks tea")
         assert not is_read_by_010(memory.store.vectors.active_space())
         assert [space.model for space in memory.store.vectors.spaces()] == [BUILT_IN]

@@ -129,19 +129,30 @@ def test_what_users_get_stands_beside_the_ranking(garden: Path) -> None:
     lines = run_here("eval", garden).out.splitlines()
     head = next(line for line in lines if line.startswith("as shipped "))
     assert head.split("  ")[0] == "as shipped"
-    assert head.split() == ["as", "shipped", "hit@1", "hit@5", "no", "answer", "none", "confident"]
+    assert " ".join(head.split()) == "as shipped hit@1 hit@5 recall@5 recall@10 no answer none confident"
     row = lines[lines.index(head) + 1].split()
     shown = run_here("eval", garden, "--json").json
     shipped = shown["runs"]["keyword"]["as_shipped"]
-    assert list(shipped) == ["hit@1", "hit@5", "no_answer", "no_confident"]
+    assert list(shipped)[:6] == ["hit@1", "hit@5", "recall@5", "recall@10", "no_answer", "no_confident"]
     assert row == [
         "keyword",
         f"{shipped['hit@1']:.3f}",
         f"{shipped['hit@5']:.3f}",
+        f"{shipped['recall@5']:.3f}",
+        f"{shipped['recall@10']:.3f}",
         f"{shipped['no_answer']:.1%}",
         f"{shipped['no_confident']:.1%}",
     ]
-    assert shown["as_shipped_per_query"]["keyword"]["q1"] == {"rank": 1, "hits": 1, "confident": 1}
+    page = shown["as_shipped_per_query"]["keyword"]["q1"]
+    assert {name: page[name] for name in ("rank", "hits", "confident", "recall@5")} == {
+        "rank": 1,
+        "hits": 1,
+        "confident": 1,
+        "recall@5": 1.0,
+    }
+    bare = shown["runs"]["keyword"]["without_floor"]
+    row = next(line for line in lines if line.startswith("keyword, no floor")).split()
+    assert row[3:7] == [f"{bare[name]:.3f}" for name in ("hit@1", "hit@5", "recall@5", "recall@10")]
 
 
 def test_sets_in_one_memory_are_a_table_from_alone_to_together(garden: Path, stars: Path, tmp_path: Path) -> None:
@@ -155,10 +166,38 @@ def test_sets_in_one_memory_are_a_table_from_alone_to_together(garden: Path, sta
     for figure in (told["alone"]["ndcg@10"], told["together"]["as_shipped"]["hit@5"]):
         assert f"{figure:.3f}" in row
     assert set(told["per_query"]["a1"]) == {"alone", "together"}
+    bare = next(line for line in text.splitlines()[1:] if line.startswith("no floor"))
+    assert bare.split() == ["no", "floor", "hit@1", "hit@5", "recall@5", "recall@10"]
     means = [shown["mean"][where]["as_shipped"]["hit@5"] for where in ("alone", "together")]
     assert f"{means[0]:.3f} → {means[1]:.3f}" in text
     kept = run_here("--db", tmp_path / "kept" / "together" / "memory.db", "search", "comet tail", "--json").json
     assert "comet" in kept["results"][0]["text"]
+
+
+def test_talks_are_shown_by_session_and_every_set_by_category(tmp_path: Path, garden: Path) -> None:
+    corpus = [
+        {"_id": f"{talk}#{n}", "text": text, "response": "I see.", "date": "2024-01-02"}
+        for talk, texts in (("boat", ("My boat is Nimbus.", "It leaks.")), ("violin", ("I sold the violin.",)))
+        for n, text in enumerate(texts)
+    ]
+    asked = [
+        {"_id": "q1", "text": "What became of boat and violin?", "category": "both"},
+        {"_id": "q2", "text": "Which boat leaks?", "category": "one"},
+    ]
+    judged = [("q1", "boat#1", 1), ("q1", "violin#0", 1), ("q2", "boat#1", 1)]
+    talks = beir_set(tmp_path / "talks", corpus, asked, judged)
+    lines = run_here("eval", talks).out.splitlines()
+    assert " ".join(next(line for line in lines if line.startswith("by session")).split()[2:]) == (
+        "all@5 any@5 all@10 any@10"
+    )
+    split = lines.index(next(line for line in lines if line.startswith("category, keyword as shipped")))
+    assert [line.split()[0] for line in lines[split + 1 : split + 3]] == ["both", "one"]
+    shown = run_here("eval", talks, "--json").json
+    assert shown["runs"]["keyword"]["as_shipped"]["all@5"] == 1.0  # boat#0 has the session of boat#1
+    assert shown["categories"]["values"]["one"]["as_shipped"]["keyword"]["all@5"] == 1.0
+    mixed = run_here("eval", talks, garden, "--together").out
+    assert "\nby session " in mixed
+    assert "\ntalks, category " in mixed
 
 
 def test_silence_together_leaves_each_set_out(garden: Path, stars: Path) -> None:
@@ -168,7 +207,7 @@ def test_silence_together_leaves_each_set_out(garden: Path, stars: Path) -> None
     assert "lowest: " in text
     shown = run_here(*asked, "--json").json
     assert [one["set"] for one in shown["sets"]] == ["garden", "stars"]
-    assert set(shown["mean"]) == {"no_confident", "no_answer", "weak_tokens"}
+    assert set(shown["mean"]) == {"no_confident", "no_answer", "tokens"}
     assert shown["lowest"]["no_confident"] == min(one["no_confident"] for one in shown["sets"])
 
 

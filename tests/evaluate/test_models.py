@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from mindex.errors import GenerationError, UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess
 from mindex.store.base import Store
+from mindex.store.open import open_store
 from tests.evaluate.conftest import titled_set
 from tests.generating import Fails, chat_server
+from tests.providers.servers import ModelServer
 from tests.running import run_here
 
 pytestmark = [pytest.mark.model, pytest.mark.server]
@@ -39,6 +42,7 @@ def test_a_reranker_is_measured_beside_hybrid_and_timed_only_while_it_works(gard
     assert again["runs"]["hybrid"]["timed"] == 7
 
 
+WORDS = ("quince", "medlar", "sorrel", "fennel", "radish", "turnip", "chives", "lovage")
 VARIANTS = {"lexical": ["kumquat fruit ripe", "kumquat season"], "semantic": [], "answer": ""}
 
 
@@ -57,6 +61,35 @@ def test_expanded_questions_are_measured_and_their_model_is_asked_once(tmp_path:
         again = assess(folder, options, cache).runs["hybrid+expand"]
         assert (again.scores["ndcg@10"], again.timed) == (1.0, 0)
         assert len(server.asked) == before
+
+
+@pytest.mark.server
+def test_an_evaluation_uses_nothing_of_the_model_that_a_server_had_under_the_same_name(tmp_path: Path) -> None:
+    texts = {f"d{number}": ("", f"{word} grows in the garden") for number, word in enumerate(WORDS)}
+    questions = {f"q{number}": (f"{word} in spring", {f"d{number}": 1}) for number, word in enumerate(WORDS)}
+    folder = titled_set(tmp_path / "s", texts, questions)
+    with ModelServer() as server:
+        named = {"embedding.provider": "openai", "embedding.url": server.url, "embedding.model": "first"}
+        options = EvaluationOptions(variants=("vector",), settings=named)
+
+        def texts_sent(cache: Store) -> tuple[int, float]:
+            server.asked.clear()
+            score = assess(folder, options, cache).runs["vector"].scores["ndcg@10"]
+            cache.settle()
+            return sum("grows" in text for body in server.bodies for text in body["input"]), score
+
+        with closing(open_store(tmp_path / "cache.db")) as cache:
+            first = texts_sent(cache)
+            again = texts_sent(cache)
+            server.salt = "swapped"
+            swapped = texts_sent(cache)
+            server.salt = ""
+            back = texts_sent(cache)
+        server.salt = "swapped"
+        with closing(open_store(tmp_path / "other.db")) as other:
+            alone = texts_sent(other)
+    assert (first[0], again[0], swapped[0], back[0]) == (len(WORDS), 0, len(WORDS), 0)
+    assert (again[1], back[1], swapped[1]) == (first[1], first[1], alone[1])
 
 
 @pytest.mark.server

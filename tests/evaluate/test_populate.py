@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import time
 from pathlib import Path
 
@@ -238,6 +239,16 @@ def test_memories_are_told_anew_each_day_because_their_age_counts(
     assert [is_kept(facts), is_kept(facts), is_kept(garden), is_kept(garden)] == [False, True, False, True]
     monkeypatch.setattr("mindex.evaluate.populate.now_ms", lambda: now_ms() + DAY_MS)
     assert [is_kept(facts), is_kept(garden)] == [False, True]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_filled_memory_is_private(garden: Path, cache: Store, caplog: pytest.LogCaptureFixture) -> None:
+    with populated_set(read_set(garden), {}, cache):
+        pass
+    (kept,) = (evaluation_folder() / "filled").iterdir()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (kept, kept / "memory.db")] == [0o700, 0o600]
+    with populated_set(read_set(garden), {}, cache) as populated, MeasuredMemory(populated.database, {}, cache):
+        assert caplog.text == ""
 
 
 def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: Store) -> None:

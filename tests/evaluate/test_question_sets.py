@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from mindex.errors import MindexError, NotFoundError, UsageError
 from mindex.evaluate.question_sets import Lines, Question, read_set, sampled
+from mindex.evaluate.run_questions import question_runner
+from mindex.store.base import Store
 from tests.conftest import write
 from tests.evaluate.conftest import beir_set
 
@@ -74,6 +77,47 @@ def test_a_speaker_makes_a_turn(tmp_path: Path) -> None:
     assert [text.is_turn for text in others] == [True, False]
 
 
+def test_a_response_makes_a_turn_with_both_sides(tmp_path: Path, cache: Store) -> None:
+    said = {"_id": "d1#0", "text": "Where is the kumquat?", "response": "In the cellar.", "date": "2024-01-02"}
+    found = read_set(beir_set(tmp_path / "s", [said], ASKED, [("q1", "d1#0", 1)]))
+    assert found.texts[0].is_turn
+    with question_runner(found, {}, cache) as runner:
+        (turn,) = runner.measured.memory.list().records
+    assert "In the cellar." in turn.text
+
+
+def test_a_session_is_a_field_or_the_id_up_to_its_number(tmp_path: Path) -> None:
+    corpus = [
+        {"_id": "talk#0", "text": "Hello.", "speaker": "Ada"},
+        {"_id": "b", "text": "Hello.", "speaker": "Ada", "session": 3, "group": "g"},
+        {"_id": "page#top", "text": "Hello."},
+    ]
+    found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "b", 1)]))
+    assert [text.session_key for text in found.texts] == ["/talk", "g/3", ""]
+
+
+def test_a_document_that_is_repeated_with_another_date_counts_once(tmp_path: Path) -> None:
+    said = {"_id": "d1", "text": "Hello.", "speaker": "Ada", "date": "2024-01-02"}
+    found = read_set(beir_set(tmp_path / "s", [said, {**said, "date": "2024-05-06"}], ASKED, JUDGED))
+    assert [text.date[:10] for text in found.texts] == ["2024-01-02"]
+    assert found.notes == ("1 line repeats a document: the first one counts",)
+
+
+def test_a_question_of_a_set_may_have_no_answer(tmp_path: Path) -> None:
+    asked = [*ASKED, {"_id": "q2", "text": "What colour?", "none": True}, {"_id": "q3", "text": "Who?"}]
+    found = read_set(beir_set(tmp_path / "s", ONE, asked, JUDGED))
+    assert [(one.id, one.silent) for one in found.questions] == [("q1", False), ("q2", True)]
+    assert found.left_out == {"not judged": 1}
+
+
+def test_excerpts_need_no_judgements(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    asked = [{"_id": "q1", "text": "When?", "file": "deep/one.md", "excerpts": ["in may", "every year"]}]
+    write(folder, {"files/deep/one.md": "It is ripe in May.", "queries.jsonl": json.dumps(asked[0])})
+    (question,) = read_set(folder).questions
+    assert (question.gains, question.excerpts) == ({"deep/one.md": 1}, ("in may", "every year"))
+
+
 def test_real_files_are_known_by_their_names(tmp_path: Path) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "deep/one.md", 1)])
     write(folder / "files", {"deep/one.md": "words"})
@@ -96,6 +140,10 @@ BROKEN = {
         '{"_id": "q1"}': "queries.jsonl:1 has no text",
         '{"_id": "q1", "text": "x"}\n{"_id": "q1", "text": "y"}': "queries.jsonl:2 has the _id 'q1'",
         '{"_id": "q1", "text": "x", "group": "elsewhere"}': "belongs to 'elsewhere', where there is no document",
+        '{"_id": "q1", "text": "x", "file": "gone.md"}': "names the file 'gone.md', which is not in the set",
+        '{"_id": "q1", "text": "x", "excerpts": "y"}': "excerpts in",
+        '{"_id": "q1", "text": "x", "file": "d1", "none": true}': "has an answer and says there is none",
+        '{"_id": "q1", "text": "x", "none": true}': "judges 'q1', which has no answer",
         "": "holds no question",
     },
     "qrels/test.tsv": {

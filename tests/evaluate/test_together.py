@@ -85,6 +85,21 @@ def test_each_set_is_measured_alone_and_beside_the_others(garden: Path, stars: P
     )
 
 
+def test_questions_of_a_mixture_are_split_by_their_category(garden: Path, facts: Path, cache: Store) -> None:
+    asked = [{"_id": f"q{n}", "text": text, "category": "title"} for n, text in enumerate(("Pruning", "oolong"))]
+    pages = [{"_id": "p", "title": "Pruning", "text": "Cut it."}, {"_id": "o", "title": "Tea", "text": "Pour it."}]
+    named = beir_set(facts.parent / "named", pages, asked, [("q0", "p", 1), ("q1", "o", 1)])
+    told, split = mixture([facts, named], EvaluationOptions(), cache, variant="keyword").sets
+    assert told.slices == ()
+    assert told.together.shipped is not None
+    assert "entry_first" not in told.together.shipped.scores
+    (title,) = split.slices
+    assert (split.label, title.name, title.questions) == ("category", "title", 2)
+    assert title.shipped["alone"]["entry_first"] == 0.0
+    assert title.shipped["together"]["entry_first"] == 0.5  # a memory has the word, no page does
+    assert title.shipped["together"]["hit@1"] == title.runs["together"]["hit@5"] == 0.5
+
+
 def test_a_fact_behind_many_others_that_say_its_words_does_not_stay(facts: Path, tmp_path: Path, cache: Store) -> None:
     pages = [
         {"_id": f"p{n}", "title": f"On which day do we deploy {n}", "text": "On which day we deploy.", "kind": "memory"}
@@ -158,11 +173,11 @@ def test_weak_candidates_are_no_confident_answer_and_cost_tokens() -> None:
     long = page_of(True, True, text="a weak candidate of rather many words " * 5)
     found = left_out_set("s", [page_of(), page_of(True), long, page_of(True, False)])
     assert (found.questions, found.no_confident, found.no_answer) == (4, 0.75, 0.25)
-    alone = left_out_set("s", [page_of(True)])
-    assert alone.weak_tokens == alone.most_weak_tokens > 0
-    assert found.most_weak_tokens == left_out_set("s", [long]).most_weak_tokens > 40
-    assert found.weak_tokens == (alone.most_weak_tokens + found.most_weak_tokens) / 2
-    assert left_out_set("s", [page_of(False)]).weak_tokens == 0.0
+    one, nothing = left_out_set("s", [page_of(True)]), left_out_set("s", [page_of()])
+    assert one.tokens == one.most_tokens > nothing.tokens
+    assert found.most_tokens == left_out_set("s", [long]).most_tokens > 40
+    assert found.tokens == (nothing.tokens + one.tokens + found.most_tokens) / 3
+    assert left_out_set("s", [page_of(False)]).tokens == 0.0
 
 
 @pytest.mark.model

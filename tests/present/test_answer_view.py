@@ -127,6 +127,13 @@ def test_the_json_of_a_weak_hit_has_the_names_of_other_hits() -> None:
     assert (row["path"], row["title"]) == ("docs/caching.md", "Caching")  # type: ignore[index, call-overload]
 
 
+def test_the_json_of_a_weak_entry_has_a_path_that_is_empty() -> None:
+    memory = replace(hit(3), weak=True, record=replace(hit(3).record, kind="memory", path=None, title=""))
+    (row,) = view_answer(answer(memory)).json()["results"]  # type: ignore[misc, union-attr]
+    assert {"id", "title", "path", "score", "relevance"} <= set(row)  # type: ignore[arg-type]
+    assert row["path"] == ""  # type: ignore[index, call-overload]
+
+
 @pytest.mark.parametrize("view", ["full", "compact", "dual"])
 def test_text_shows_the_relevance_alone_and_json_both(view: View) -> None:
     shown = view_answer(answer(hit(1)), view)

@@ -54,7 +54,20 @@ def test_sentences_about_passwords_and_codes_stay_as_they_are() -> None:
         ("the password is {}", "correct horse battery staple"),
         ("my pw is {}", "swordfish"),
         ("the password is {}", "kTvqPzRwLm"),
+        ("Pass for the tax zip = {}", "Ledger#2019"),
+        ("a senha do e-mail mudou para {}", "Caju@9921"),
+        ("服务器密码改成了{}", "Zhuhai@77"),
+        ("guest/{} on the projector", "Welcome99!"),
         ("PIN: {}", "4711"),
+        ("le digicode est {}", "47B12"),
+        ("le mot de passe c’est {}", "Genievre88"),
+        ("my pasword is {}", "Juniper88!"),
+        ("pincode {}", "4410"),
+        ("暗証番号は{}です", "4410"),
+        ("codice di sblocco {}", "441088"),
+        ("{} is the code for the alarm", "8841"),
+        ("{} ist die PIN für die Garage", "4471"),
+        ("TAN für die Überweisung: {}", "771023"),
         ("der Türcode ist {}", "4471"),
         ("Your one-time code is {}.", "482913"),
         ("{} is your verification code", "771203"),
@@ -75,12 +88,45 @@ def test_the_secret_of_a_sentence_or_setting_is_replaced(text: str, secret: str)
 
 
 @pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        ("changed the db password from {} to {} today", ("Walrus!9", "Otter!10")),
+        ("pw: {} -> {}", ("Walrus-91x", "Otter-92x")),
+        ("old password was {}, new one {}", ("Marble-8", "Granite-19x")),
+        ("Passwort von {} auf {} geändert", ("Winter!1", "Sommer!2")),
+        ("ancien mdp {}, nouveau {}", ("Hiver2025!", "Printemps26!")),
+        ("la contraseña pasó de {} a {}", ("Gato#1a", "Perro#2b")),
+        ("пароль был {}, теперь {}", ("Zima!24x", "Leto!25x")),
+        ("The passwords are {} and {}", ("Alpha!77x", "Beta?88y")),
+        ("passwords: {} (web), {} (ftp)", ("Alpha!77x", "Beta?88y")),
+    ],
+)
+def test_each_password_of_a_sentence_is_replaced(text: str, secrets: tuple[str, ...]) -> None:
+    left = REDACT(text.format(*secrets))
+    assert left.count("[redacted:") == len(secrets), left
+    assert not any(secret in left for secret in secrets)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "password: !vault |",
         "password: !secret wifi_password",
         "error code 482913",
         "the build failed with exit code 134217",
+        "login() returned code 403221 again",
+        "The login page shows error code 403221.",
+        "sms gateway status code: 200441",
+        "Anmeldung: Fehlercode 771023",
+        "vérification: code d'erreur 550123",
+        "パスワードの変更手順はwiki2024を参照",
+        "Common passwords are listed in rockyou2024.txt",
+        "We store 3 passwords and 2 keys in vault_v2.",
+        "use admin/users?id=1 and guest/foo#L23 as routes",
+        "entry 4471 is the pin connector",
+        "the tan 4501 leather",
+        "暗証番号は2024年に変更しました",
+        "コードは4410番の門です",
         "the password is required",
         "pass python3.11 and utf8mb4 as arguments",
         "the password of user1 on db-01 expires on 2026-03-02",

@@ -70,14 +70,15 @@ def shows_memories(answer: Answer) -> bool:
     return any(hit.record.kind == "memory" for hit in answer.hits)
 
 
+@pytest.mark.parametrize("passages", [False, True])
 @pytest.mark.parametrize("limit", [5, 20])
 @pytest.mark.parametrize("query", ["parcels of ship 7", "where do the parcels wait?", "thanks, noted"])
 def test_a_hybrid_search_calls_the_store_at_most_six_times_and_once_for_conflicts_of_memories(
-    memory: Memory, store: CountingStore, query: str, limit: int
+    memory: Memory, store: CountingStore, query: str, limit: int, passages: bool
 ) -> None:
     for _ in range(2):  # a new query is embedded, a known one comes from the cache
         store.calls.clear()
-        answer = memory.search(query, limit=limit, floor=0)
+        answer = memory.search(query, limit=limit, floor=0, passages=passages)
         assert (answer.tier, bool(answer.hits)) == ("hybrid", True)
         assert len(store.calls) <= MOST_CALLS + shows_memories(answer), store.calls
 

@@ -105,3 +105,22 @@ def test_a_tag_that_is_also_code_stays() -> None:
 def test_a_link_to_a_heading_is_not_a_tag() -> None:
     chunk = TaggedChunk("see [`cache`](#cache)", ("cache",), 1)
     assert correct_tags([chunk], ()).chunks == ((),)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "fields", "kept"),
+    [
+        ("Use `Path` and `dict` and `and`.", ("Path", "dict", "and"), ("title: A",), ()),
+        ("Use `Path` and `dict` and `and`. #real", ("guide", "real", "Path", "dict", "and"), (), ("guide", "real")),
+        ("Use `Path` and `redis` and `dict`.", ("guide", "redis", "Path", "dict"), (), ("guide", "redis")),
+        ("Use `redis` and `Path`.", ("redis", "Path"), (), ("redis",)),
+    ],
+    ids=["no tag in the front matter", "front matter and text", "a tag out of the order of the code", "only tags"],
+)
+def test_a_file_of_one_chunk_loses_its_code_tags_and_is_read_again(
+    text: str, tags: tuple[str, ...], fields: tuple[str, ...], kept: tuple[str, ...]
+) -> None:
+    corrected = correct_tags([TaggedChunk(text, tags, 4)], fields)
+    assert corrected.chunks == (kept,)
+    assert corrected.document == kept
+    assert corrected.unsure

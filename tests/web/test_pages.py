@@ -13,6 +13,7 @@ import pytest
 
 from mindex.command_words import in_page_words
 from mindex.memory import Memory
+from mindex.providers.packaged_models import MINILM
 from mindex.web.render import STATIC
 from tests.mcp.team import LONG, Team, bearer, team_server
 from tests.web.conftest import Browser, fill, id_of
@@ -90,6 +91,15 @@ def test_a_search_marks_the_words_and_says_why(shared: Team) -> None:
     assert "<mark>deployment</mark> <mark>window</mark>" in page
     assert "Why this hit" in page
     assert re.search(r'<th scope="row">keyword</th><td><svg class="bar"', page)
+
+
+def test_relevance_has_a_label_and_no_note_names_a_tool(shared: Team) -> None:
+    browser = Browser(shared.url, shared.owner())
+    page = browser.get("/?q=deployment+window+of+Atlas&kind=memory").text
+    assert re.search(r"<span>relevance [01]\.\d\d</span>", page)
+    for query in ("deployment+window+of+Atlas", "quarterly+tax", "kubernetes+ingress", "tea", "relaese"):
+        notes = re.findall(r'<p class="note">([^<]*)', browser.get(f"/?q={query}").text)
+        assert not [note for note in notes if "`" in note or " id:" in note]
 
 
 def test_a_long_memory_is_named_by_its_first_whole_words(team: Team, browser: Browser) -> None:
@@ -328,6 +338,21 @@ def test_health_runs_what_a_check_suggests(team: Team, browser: Browser) -> None
     browser.send("/doctor/run", action="optimize")
     assert "is done" in wait_for_job(browser)
     assert browser.send("/doctor/run", action="rm").status_code == 400
+
+
+@pytest.mark.model
+def test_vectors_of_the_former_model_are_offered_to_be_replaced_until_they_are(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    with Memory(db, options={"embedding.provider": "local", "embedding.model": MINILM.name}) as memory:
+        memory.add("Parcels wait in the harbour")
+    with team_server(tmp_path, db=str(db), settings={"embedding.provider": "local"}) as team:
+        browser = Browser(team.url, team.owner())
+        assert "1 record with vectors of the former model" in browser.get("/models").text
+        assert "Replace 1 vector of the former model (about 1 minute)" in browser.get("/doctor").text
+        browser.send("/doctor/run", action="reembed")
+        assert "1 embedded" in wait_for_job(browser)
+        for path in ("/models", "/doctor"):
+            assert "former model" not in browser.get(path).text
 
 
 def test_secrets_are_found_by_their_beginning_and_removed_after_a_confirmation(tmp_path: Path) -> None:

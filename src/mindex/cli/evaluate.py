@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from mindex.errors import UsageError
 from mindex.evaluate.assessment import EvaluationOptions, assess, variants_of
 from mindex.evaluate.cached_models import open_cache
 from mindex.evaluate.comparison import compared, read_earlier
+from mindex.evaluate.excerpts import BUDGETS, AnswerShape
 from mindex.evaluate.foreign_topics import foreign_topics
 from mindex.evaluate.named_sets import parse_set_name
 from mindex.evaluate.parameter_sweep import sweep
 from mindex.evaluate.together import leave_one_out, mixture
 from mindex.model.evaluation import METRICS, NDCG
+from mindex.present.budget import check_budget
 from mindex.present.evaluation import (
     assessments_json,
     assessments_text,
@@ -28,35 +31,55 @@ from mindex.present.evaluation import (
     sweeps_text,
 )
 
+_MORE_HITS = 12  # with a token budget, more hits must not make an answer contain less
 
-@click.command("eval", short_help="Say how good the answers are.")
+
+@click.command("eval", short_help="Measure search quality.")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SET...")
-@click.option("--modes", default="", metavar="M,M", help="Only these: keyword, vector, hybrid, hybrid+rerank, …")
-@click.option("--rerank", is_flag=True, help="Measure hybrid with the reranker, too.")
-@click.option("--expand", is_flag=True, help="Measure hybrid with expanded questions, too.")
+@click.option("--modes", default="", metavar="M,M", help="Search variants: keyword, vector, hybrid, hybrid+rerank …")
+@click.option("--rerank", is_flag=True, help="Also measure hybrid with the reranker.")
+@click.option("--expand", is_flag=True, help="Also measure hybrid with expanded questions.")
 @click.option(
-    "--sample", "--limit-queries", type=click.IntRange(1), metavar="N", help="Only N questions a set, always the same."
+    "--sample",
+    "--limit-queries",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only N questions a set, the same ones each time.",
 )
-@click.option("--split", default="test", show_default=True, metavar="S", help="Which judgements: qrels/S.tsv.")
-@click.option("--skip-adversarial/--adversarial", default=True, show_default=True, help="Without those that mislead.")
-@click.option("--category", default="", metavar="FIELD", help="Split the table by this field of the questions.")
-@click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Explain the N worst answers.")
+@click.option("--split", default="test", show_default=True, metavar="S", help="Judgements of qrels/S.tsv.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of `mindex config` for this run."
+    "--skip-adversarial/--adversarial", default=True, show_default=True, help="Leave out misleading questions."
 )
-@click.option("--sweep", "swept", multiple=True, metavar="KEY=A,B,C", help="Try a setting at several values.")
-@click.option("--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Test against an earlier run.")
-@click.option("--metric", type=click.Choice(METRICS), help=f"What to sweep or compare (default: {NDCG}).")
-@click.option("--silence", is_flag=True, help="Put each set's questions to the other sets' texts.")
-@click.option("--together", is_flag=True, help="Put all sets into one memory; with --silence, all but the one asked.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled memories there.")
-@click.option("--on", default="", metavar="URL", help="Fill a schema of its own in this PostgreSQL database.")
+@click.option("--category", default="", metavar="FIELD", help="Field of the questions to split the tables by.")
+@click.option("--budgets", default="", metavar="N,N", help="Token budgets for sets with excerpts.")
+@click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Number of the worst answers to explain.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Setting of `mindex config` for this run (repeatable).",
+)
+@click.option(
+    "--sweep", "swept", multiple=True, metavar="KEY=A,B,C", help="Compare several values of a setting (repeatable)."
+)
+@click.option(
+    "--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Earlier run to compare with (--json)."
+)
+@click.option("--metric", type=click.Choice(METRICS), help=f"Metric of --sweep and --compare (default: {NDCG}).")
+@click.option("--silence", is_flag=True, help="Ask each set's questions of the other sets' texts.")
+@click.option("--together", is_flag=True, help="Measure all sets in one database; --silence: all but the one asked.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled databases in this folder."
+)
+@click.option("--on", default="", metavar="URL", help="PostgreSQL database to measure on, in a temporary schema.")
 @click.pass_obj
 def eval_command(
     context: Context,
     /,
     folders: tuple[Path, ...],
     modes: str,
+    budgets: str,
     skip_adversarial: bool,
     settings: tuple[str, ...],
     swept: tuple[str, ...],
@@ -66,17 +89,22 @@ def eval_command(
     together: bool,
     **options: Any,  # passed on to `EvaluationOptions`
 ) -> None:
-    """Say how good the answers are, on sets of questions whose answers are known.
+    """Measure search quality, on sets of questions whose answers are known.
 
-    SET is a folder that holds queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or one of
+    SET is a folder with queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or a folder of
     your own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
-    SET:memory tells all its texts as memories, SET@GROUP takes one group of it.
+    SET:memory stores all its texts as memories, SET@GROUP uses one group of it.
+
+    The tables show the ranking, the pages as shipped beside the same pages without a floor, and both by session and by
+    category if the set has them. For questions with `excerpts` they show which share of these an answer contains.
     """
     folders = _distinct(folders)
     evaluation = EvaluationOptions(
         variants=tuple(_comma_separated(modes)),
         settings=dict(map(_key_value, settings)),
         adversarial=not skip_adversarial,
+        shapes=_shapes(),
+        budgets=_budgets(budgets),
         **options,
     )
     tables = silence or swept or together
@@ -117,6 +145,25 @@ def eval_command(
                 found = [compared(one, earlier, metric or NDCG) for one in found]
             result, text = assessments_json(found), lambda: assessments_text(found)
     context.emit(result, text)
+
+
+def _shapes() -> dict[str, AnswerShape]:
+    """How the command line and the tool of MCP show an answer, and the tool with more hits."""
+    from mindex.mcp.native.search_get import SearchTools  # no other command of the CLI needs the tools
+
+    given = {name: one.default for name, one in signature(SearchTools.search).parameters.items()}
+    tool = AnswerShape(given["view"], given["limit"], given["budget"])
+    return {"CLI": AnswerShape(), "MCP": tool, f"MCP, {_MORE_HITS} hits": replace(tool, limit=_MORE_HITS)}
+
+
+def _budgets(text: str) -> tuple[int, ...]:
+    """Return the token budgets to measure. Raises UsageError for one that is not a number or too small."""
+    try:
+        budgets = tuple(map(int, _comma_separated(text))) or BUDGETS
+    except ValueError:
+        raise UsageError(f"--budgets {text} is not a list of numbers", "write, for example, 100,500") from None
+    check_budget(min(budgets))
+    return budgets
 
 
 def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:

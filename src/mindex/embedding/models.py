@@ -103,8 +103,9 @@ class Models:
             kept = begun or next((space for space in spaces if space.active and not selection.mismatch(space)), None)
             if kept is not None:
                 spec = kept.embedder_spec
-                if kept.active and selection.is_upgraded(kept):
-                    spec = BUILT_IN_SPEC
+                if kept.active:
+                    replaced = selection.is_upgraded(kept) and not selection.names_former(kept)
+                    spec = BUILT_IN_SPEC if replaced else selection.spec_of(kept)
                 return spec, selection.permitted(spec)
             return selection.configured_spec, selection.configured
         active = next((space.embedder_spec for space in spaces if space.active), selection.configured_spec)
@@ -257,6 +258,7 @@ class Models:
             if isinstance(embedder, CanaryEmbedder | FormerVectors):
                 embedder.load()  # reaches a server that the breaker keeps others from
                 embedder.prove()
+                return embedder.inner  # the model that answers, with the hash of its weights
             return embedder
 
         provider = space.embedder_spec.provider if space is not None else configured.provider

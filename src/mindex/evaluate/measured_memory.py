@@ -11,7 +11,6 @@ from mindex.errors import ConfigError, UsageError
 from mindex.evaluate.cached_models import CachedEmbedder, CachedGenerator, CachedReranker
 from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
-from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.generate.base import Generator
 from mindex.providers.rerank.base import Reranker
@@ -33,7 +32,7 @@ class CachedProviders:
         self._cache = cache
         self.settings = self._configured.settings
 
-    def embedder(self, settings: ProviderSettings) -> Embedder | None:
+    def embedder(self, settings: ProviderSettings) -> CachedEmbedder | None:
         embedder = self._configured.embedder(settings)
         return None if embedder is None else CachedEmbedder(embedder, self._cache)
 

@@ -76,9 +76,9 @@ def _one_group(found: QuestionSet, group: str) -> QuestionSet:
     questions = []
     for one in found.questions:
         gains = {id_: gain for id_, gain in one.gains.items() if id_ in ids}
-        if gains and one.group in ("", group):
+        if (gains or one.silent) and one.group in ("", group):
             questions.append(replace(one, gains=gains))
-    if not questions:
+    if not any(one.gains for one in questions):
         raise UsageError(f"no question of {found.name} is answered in '{group}'", "name another group")
     left_out = {**found.left_out, "of other groups": len(found.questions) - len(questions)}
     return replace(

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
@@ -15,11 +15,11 @@ import mindex
 from mindex.clock import now_ms, to_iso
 from mindex.errors import ProviderError, UsageError
 from mindex.evaluate.cached_models import evaluation_folder
-from mindex.evaluate.measured_memory import MeasuredMemory, settings_for
+from mindex.evaluate.measured_memory import CachedProviders, MeasuredMemory, settings_for
 from mindex.evaluate.question_sets import QuestionSet, Text
 from mindex.memory import Memory
 from mindex.model import CollectionReport, Progress, Record, Report
-from mindex.providers.factory import ConfiguredProviders
+from mindex.private_files import make_private_file, make_private_folder
 from mindex.store.base import Store
 from mindex.store.open import scratch_database
 from mindex.temporary_files import temporary_folder
@@ -88,7 +88,7 @@ def populated_sets(
     if keep is not None:
         yield _fill(sets, settings, cache, _empty_folder(keep / _folder_name(sets)), report)
         return
-    kept = evaluation_folder() / "filled" / _key(sets, settings) if all(one.digest for one in sets) else None
+    kept = evaluation_folder() / "filled" / _key(sets, settings, cache) if all(one.digest for one in sets) else None
     with temporary_folder("mindex-eval") as folder:
         populated = _load_kept(kept, len(sets)) if kept else None
         if populated is None:
@@ -171,7 +171,7 @@ def _add_entries(
         else:
             session = " ".join(filter(None, (found.name, text.group, text.session)))
             turn, _ = memory.conversations.add(
-                text.message, "", session_id=session, speaker=text.speaker, at=text.date, agent=agent
+                text.message, text.response, session_id=session, speaker=text.speaker, at=text.date, agent=agent
             )
             ids[turn.id] = text.id
     return ids
@@ -233,23 +233,23 @@ def _unindexed_answers(memory: Memory, found: QuestionSet, indexed: Sequence[Col
 # ── kept for the next run ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _key(sets: Sequence[QuestionSet], settings: Mapping[str, str]) -> str:
+def _key(sets: Sequence[QuestionSet], settings: Mapping[str, str], cache: Store) -> str:
     """A name made of everything that decides what a populated memory holds."""
     used = (one for one in settings_for(settings) if one.setting.key.startswith(_SETTINGS) and not one.setting.secret)
     values = [f"{one.setting.key}={one.value}" for one in used]
     # An entry without a date is as old as the memory, and its age counts.
     dated = all(text.is_turn and text.date for found in sets for text in found.texts if text.is_entry)
     today = "" if dated else to_iso(now_ms())[:10]
-    made_by = [_source_hash(), today, _fingerprint(settings)]
+    made_by = [_source_hash(), today, _embedder_name(settings, cache)]
     content = "\0".join([mindex.__version__, *(found.digest for found in sets), *made_by, *values])
     return f"{_folder_name(sets)}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
-def _fingerprint(settings: Mapping[str, str]) -> str:
+def _embedder_name(settings: Mapping[str, str], cache: Store) -> str:
     """What the vectors are made with: other weights under the same name make another memory."""
-    providers = ConfiguredProviders(settings_for(settings))
+    providers = CachedProviders(settings_for(settings), cache)
     embedder = providers.embedder(providers.settings("embedding"))
-    return replace(embedder.model, dimensions=0).fingerprint if embedder is not None else ""
+    return embedder.name if embedder is not None else ""
 
 
 def _source_hash() -> str:
@@ -280,7 +280,9 @@ def _keep_copy(populated: Sequence[PopulatedSet], kept: Path) -> None:
     """Copy a memory to where the next run finds it, whole or not at all: another process may do the same."""
     staged = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
-        staged.mkdir(parents=True)
+        make_private_folder(staged.parent)
+        staged.mkdir(mode=0o700)
+        make_private_file(staged / _DATABASE)  # as a store makes its own: a copy would be open to every user
         shutil.copyfile(populated[0].database, staged / _DATABASE)
         maps = [
             {"documents": one.documents, "ids": one.ids, "groups": one.groups, "notes": one.notes} for one in populated

@@ -16,20 +16,28 @@ _LONGEST_LABEL = 60
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document of a corpus. Memories are added, a text with a speaker is a turn, the rest become files."""
+    """One document of a corpus: a memory, or a turn if it has a speaker or a response, or a file."""
 
     id: str
     text: str
     title: str = ""
     group: str = ""
     speaker: str = ""
+    response: str = ""
     date: str = ""
     session: str = ""
     is_memory: bool = False
 
     @property
     def is_turn(self) -> bool:
-        return bool(self.speaker) and not self.is_memory
+        return bool(self.speaker or self.response) and not self.is_memory
+
+    @property
+    def session_key(self) -> str:
+        """The session of a turn: its `session`, or its id up to a `#`. Empty for a text that is not a turn."""
+        if not self.is_turn:
+            return ""
+        return f"{self.group}/{self.session or self.id.partition('#')[0]}"
 
     @property
     def is_entry(self) -> bool:
@@ -57,7 +65,10 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and its answers: ids with their gains. A `silent` question has no answer and must get none."""
+    """A question and its answers: ids with their gains. A `silent` question has no answer and must get none.
+
+    `excerpts` are the words of the documents that answer it: measured is the share of them that an answer contains.
+    """
 
     id: str
     text: str
@@ -67,6 +78,7 @@ class Question:
     adversarial: bool = False
     silent: bool = False
     lines: tuple[Lines, ...] = ()
+    excerpts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

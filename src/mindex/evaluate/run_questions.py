@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,8 +15,9 @@ from mindex.evaluate.populate import PopulatedSet, populated_sets
 from mindex.evaluate.question_sets import Question, QuestionSet, sampled
 from mindex.model import Answer, Hit, Progress, Report
 from mindex.model.evaluation import NDCG, Failure, Place, Scores, SearchRun, Silence
-from mindex.present.answer_view import view_answer
+from mindex.present.answer_view import AnswerView, View, view_answer
 from mindex.search.pipeline import MAX_LIMIT
+from mindex.search_view import search_view
 from mindex.store.base import Store
 
 # The options of `Memory.search` for each search variant.
@@ -57,6 +58,7 @@ class QuestionRunner:
     populated: PopulatedSet
     entries: bool  # whether its texts are entries, not files
     timed: frozenset[str] = frozenset()
+    sessions: Mapping[str, str] = field(default_factory=dict)  # of its turns: document id → session
 
     def ask(
         self,
@@ -92,16 +94,28 @@ class QuestionRunner:
         return QuestionResult(tuple(found), tuple(found.items()), answer, ms if is_timed and from_models else None)
 
     def ask_as_shipped(
-        self, question: Question, variant: str, *, group: str | None = None, limit: int | None = None
+        self,
+        question: Question,
+        variant: str,
+        *,
+        group: str | None = None,
+        limit: int | None = None,
+        floor: float | None = None,
     ) -> QuestionResult:
-        """Ask as users do: one page, with the floor of the settings, and the product's limit unless one is given."""
+        """Ask as users do: one page, with the floor of the settings and the product's limit unless others are given."""
         scope = self._scope(question.group if group is None else group)
-        options = self._search_options(variant) | ({} if limit is None else {"limit": limit})
+        options = self._search_options(variant) | {"floor": floor} | ({} if limit is None else {"limit": limit})
         answer = self.measured.memory.search(question.text, **options, **scope)
         found: dict[str, Hit] = {}
         for hit in answer.hits:
             found.setdefault(self._id_of(question, hit), hit)
         return QuestionResult(tuple(found), tuple(found.items()), answer)
+
+    def show(self, question: Question, variant: str, view: View, *, limit: int, budget: int | None) -> AnswerView:
+        """The answer as the command line and the tools of MCP send it."""
+        options = self._search_options(variant) | self._scope(question.group)
+        _, shown = search_view(self.measured.memory, question.text, view, limit=limit, budget=budget, **options)
+        return shown
 
     def prepare(self, question: Question, variant: str) -> None:
         """Load the models of a variant. A model that cannot be had is an error: measuring without it is not wanted."""
@@ -180,6 +194,7 @@ def question_runners(
                 one,
                 any(text.is_entry for text in found.texts),
                 frozenset(question.id for question in sampled(found.questions, timed)),
+                {text.id: text.session_key for text in found.texts if text.is_turn},
             )
             for found, one in zip(sets, populated, strict=True)
         )

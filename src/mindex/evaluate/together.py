@@ -8,16 +8,17 @@ from pathlib import Path
 from mindex import __version__
 from mindex.errors import UsageError
 from mindex.evaluate.as_shipped import measure_both
-from mindex.evaluate.assessment import EvaluationOptions, effective_settings
+from mindex.evaluate.assessment import EvaluationOptions, effective_settings, slices_of
 from mindex.evaluate.foreign_topics import DEFAULT_SAMPLE
 from mindex.evaluate.measured_memory import changed_settings, settings_for
 from mindex.evaluate.metrics import mean
 from mindex.evaluate.named_sets import read_named_set
 from mindex.evaluate.question_sets import Question, QuestionSet, answerable, sampled
 from mindex.evaluate.run_questions import QuestionResult, QuestionRunner, question_runner, question_runners
-from mindex.model import Answer, Progress, Report
+from mindex.model import Progress, Report
 from mindex.model.evaluation import LeaveOneOut, LeftOutSet, MixedSet, Mixture
 from mindex.present.answer_view import view_answer
+from mindex.present.token_count import count_tokens
 from mindex.store.base import Store
 
 
@@ -41,7 +42,10 @@ def mixture(
     with question_runners(sets, settings, cache, keep=options.keep, on=options.on, report=report) as runners:
         for found, questions, own, runner in zip(sets, asked, alone, runners, strict=True):
             beside = measure_both(runner, questions, variant, report, f"{found.name} together")
-            mixed.append(MixedSet(found.name, runner.populated.documents, len(questions), own, beside))
+            label = found.label()
+            slices = slices_of(questions, {"alone": own, "together": beside}, label)
+            documents = runner.populated.documents
+            mixed.append(MixedSet(found.name, documents, len(questions), own, beside, label, slices))
         measured = runners[0].measured
         notes = [
             *_named(sets, [found.notes for found in sets]),
@@ -128,18 +132,13 @@ def _ask_all(
 
 
 def left_out_set(name: str, results: Sequence[QuestionResult]) -> LeftOutSet:
-    """What foreign questions got: confidence, silence, and the tokens of answers that hold nothing but weak hits."""
-    weak = [_tokens_of_hits(one.answer) for one in results if one.answer.hits and not one.confident]
+    """What foreign questions got: confidence, silence, and the tokens of answers without a confident hit."""
+    tokens = [count_tokens(view_answer(one.answer).text()) for one in results if not one.confident]
     return LeftOutSet(
         name=name,
         questions=len(results),
         no_confident=mean([float(not one.confident) for one in results]),
         no_answer=mean([float(not one.answer.hits) for one in results]),
-        weak_tokens=mean(weak),
-        most_weak_tokens=max(weak, default=0),
+        tokens=mean(tokens),
+        most_tokens=max(tokens, default=0),
     )
-
-
-def _tokens_of_hits(answer: Answer) -> int:
-    """What an answer costs beyond the same one without hits, as `search` shows it."""
-    return view_answer(answer).tokens - view_answer(replace(answer, hits=())).tokens

@@ -10,33 +10,40 @@ from mindex.values import dataclass
 # In the order of the table.
 NDCG, RECALL_5, RECALL_10, HIT_5, MRR = "ndcg@10", "recall@5", "recall@10", "hit@5", "mrr"
 METRICS = (NDCG, RECALL_5, RECALL_10, HIT_5, MRR)
-# Of answers as users get them; the last two are shares of the questions that have an answer.
+# Of pages as users get them; the last two are shares of the questions that have an answer.
 HIT_1, NO_ANSWER, NO_CONFIDENT = "hit@1", "no_answer", "no_confident"
-SHIPPED_METRICS = (HIT_1, HIT_5, NO_ANSWER, NO_CONFIDENT)
+SHIPPED_METRICS = (HIT_1, HIT_5, RECALL_5, RECALL_10, NO_ANSWER, NO_CONFIDENT)
+# Only where documents have sessions: all, or any, of the evidence sessions are among those of the first hits.
+ALL_5, ANY_5, ALL_10, ANY_10 = "all@5", "any@5", "all@10", "any@10"
+SESSION_METRICS = (ALL_5, ANY_5, ALL_10, ANY_10)
+# Only of questions that files answer: the first hit is an entry.
+ENTRY_FIRST = "entry_first"
 
 Scores: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class ShippedPage:
-    """The first page that a user gets: the rank of its first right document, and how many hits it has."""
+    """The page that a user gets: the rank of its first right document, and how many hits it has."""
 
     rank: int | None
     hits: int
     confident: int  # hits that are not weak
+    scores: Scores = field(default_factory=dict)  # of this page and of the one with ten hits
 
 
 @dataclass(frozen=True, slots=True)
 class ShippedRun:
-    """One search variant as shipped: the first page of each question, at the default limit and with the floor."""
+    """One search variant: the first page of each question at the default limit, and at a limit of ten."""
 
     scores: Scores
     pages: Mapping[str, ShippedPage] = field(default_factory=dict)  # by question
 
     @property
     def metrics(self) -> Mapping[str, float | None]:
-        """The score of every metric, in the order of the table."""
-        return {name: self.scores.get(name) for name in SHIPPED_METRICS}
+        """The score of every metric, in the order of the tables. Some are there only for some kinds of texts."""
+        some = (name for name in (*SESSION_METRICS, ENTRY_FIRST) if name in self.scores)
+        return {name: self.scores.get(name) for name in (*SHIPPED_METRICS, *some)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,8 @@ class SearchRun:
     timed: int = 0
     per_question: Mapping[str, Scores] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    shipped: ShippedRun | None = None  # None: not measured
+    shipped: ShippedRun | None = None  # as users get it, with the floor of the settings; None: not measured
+    without_floor: ShippedRun | None = None  # the same pages with floor 0: the ranking alone
 
     @property
     def metrics(self) -> Mapping[str, float | None]:
@@ -67,17 +75,23 @@ def mean_run(runs: Sequence[SearchRun]) -> SearchRun:
     tokens = [run.tokens for run in runs if run.tokens is not None]
     p50 = [run.p50_ms for run in runs if run.p50_ms is not None]
     p95 = [run.p95_ms for run in runs if run.p95_ms is not None]
-    shipped = [run.shipped.scores for run in runs if run.shipped is not None]
     return SearchRun(
         scores=scores,
         tokens=_mean(tokens) if tokens else None,
         p50_ms=_mean(p50) if p50 else None,
         p95_ms=_mean(p95) if p95 else None,
         timed=sum(run.timed for run in runs),
-        shipped=ShippedRun({name: _mean([one[name] for one in shipped]) for name in SHIPPED_METRICS})
-        if shipped
-        else None,
+        shipped=_mean_pages([run.shipped for run in runs]),
+        without_floor=_mean_pages([run.without_floor for run in runs]),
     )
+
+
+def _mean_pages(runs: Sequence[ShippedRun | None]) -> ShippedRun | None:
+    """The mean of each metric over the sets that have it."""
+    scores = [run.scores for run in runs if run is not None]
+    names = dict.fromkeys(name for one in scores for name in one)
+    means = {name: _mean([one[name] for one in scores if name in one]) for name in names}
+    return ShippedRun(means) if scores else None
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -86,11 +100,12 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The questions of one category, with their scores by search variant."""
+    """The questions of one category, with their scores by search variant; in a mixture, alone and together."""
 
     name: str
     questions: int
     runs: Mapping[str, Scores]
+    shipped: Mapping[str, Scores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +137,24 @@ class Silence:
     silenced: int
     unanswerable: int
     refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptRow:
+    """The share of the excerpts that answers contain: the mean over the questions, by token budget."""
+
+    shares: Mapping[int, float]
+    default: float  # without a budget from the caller
+    tokens: float  # median of the text without a budget
+    json_ratio: float | None = None  # median of its JSON's tokens by those of the text; None: it has no JSON
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptRecall:
+    """How much of the words that answer a question its answer contains, by entry point, and in a baseline."""
+
+    questions: int
+    rows: Mapping[str, ExcerptRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +196,7 @@ class Assessment:
     slices: tuple[Slice, ...] = ()
     worst: tuple[Failure, ...] = ()
     silence: Silence | None = None
+    excerpts: ExcerptRecall | None = None  # None: no question has excerpts
     compared: tuple[Comparison, ...] = ()
     notes: tuple[str, ...] = ()
     version: str = ""  # of mindex
@@ -177,6 +211,8 @@ class MixedSet:
     questions: int
     alone: SearchRun
     together: SearchRun
+    label: str = ""
+    slices: tuple[Slice, ...] = ()
 
     @property
     def stayed(self) -> float | None:
@@ -228,8 +264,8 @@ class LeftOutSet:
     questions: int
     no_confident: float
     no_answer: float
-    weak_tokens: float  # mean over the answers that hold nothing but weak hits; 0 without such
-    most_weak_tokens: int
+    tokens: float  # of the text that answers without a confident hit show, their notes included; 0 without such
+    most_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +283,7 @@ class LeaveOneOut:
     @property
     def mean(self) -> Mapping[str, float]:
         """The means over the sets, each with the same weight."""
-        names = ("no_confident", "no_answer", "weak_tokens")
+        names = ("no_confident", "no_answer", "tokens")
         return {name: sum(getattr(one, name) for one in self.sets) / len(self.sets) for name in names}
 
     @property

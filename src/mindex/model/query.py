@@ -105,6 +105,7 @@ class Query:
     vector_weight: float | None = None  # of the vector candidates in the fused score; None: the setting
     keyword_weight: float | None = None
     guidance: Guidance = LIBRARY  # the words of notes on what the caller can do
+    passages: bool = False  # whether hits get what passages are chosen by: the cosines of their pieces
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class Hit:
     around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
     weak: bool = False  # below the floor: shown as what may help, not as an answer
     conflicts: tuple[Conflict, ...] = ()  # of a memory: those that cannot hold beside it
+    piece_cosines: tuple[float, ...] = ()  # of its embedded pieces with the query, in order; only for `passages`
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Answer:
     total_capped: bool = False
     offset: int = 0
     terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
+    term_weights: Mapping[str, float] = field(default_factory=dict)  # of the tokens in `terms`, the rarer the larger
     corrected_query: str = ""  # what was searched instead, where no text holds a word of the query
     vacant: bool = False  # nothing could have been found, whatever the words; the notes say why
 

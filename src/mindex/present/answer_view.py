@@ -209,7 +209,7 @@ def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> 
         score=round(hit.score, 3),
         relevance=round(hit.relevance, 3),
         weak=True,
-        path=record.path or None,
+        path=record.path or "",  # a reader of JSON may count on it
         collection=(record.collection or None) if with_collection else None,
         conflicts=ids_of(hit.conflicts),
     )

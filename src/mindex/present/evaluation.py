@@ -1,23 +1,32 @@
 """The tables of `mindex eval`: question sets and their mean, sweeps of a setting, questions without an answer."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mindex.model.evaluation import (
+    ALL_5,
+    ENTRY_FIRST,
     HIT_1,
     HIT_5,
     NDCG,
     NO_ANSWER,
     NO_CONFIDENT,
+    RECALL_5,
+    RECALL_10,
+    SESSION_METRICS,
     SHIPPED_METRICS,
     Assessment,
     Comparison,
+    ExcerptRecall,
     Failure,
     ForeignTopics,
     LeaveOneOut,
+    MixedSet,
     Mixture,
     Place,
+    Scores,
     SearchRun,
+    ShippedRun,
     Sweep,
     mean_run,
 )
@@ -25,17 +34,26 @@ from mindex.present.text import aligned, explanation, note_lines
 from mindex.present.to_json import Json, to_json
 
 _HEADS = {"ndcg@10": "nDCG@10", "recall@5": "recall@5", "recall@10": "recall@10", "hit@5": "hit@5", "mrr": "MRR"}
-_SHIPPED_HEADS = {HIT_1: "hit@1", HIT_5: "hit@5", NO_ANSWER: "no answer", NO_CONFIDENT: "none confident"}
-_SHARES = (NO_ANSWER, NO_CONFIDENT)
+_SHIPPED_HEADS = {name: name for name in SHIPPED_METRICS} | {NO_ANSWER: "no answer", NO_CONFIDENT: "none confident"}
+_ENTRY_HEAD = {ENTRY_FIRST: "entry first"}
+_SESSION_HEADS = {name: name for name in SESSION_METRICS}
+_FLOORLESS = (HIT_1, HIT_5, RECALL_5, RECALL_10)  # what the same pages are measured by without a floor
+_SHARES = (NO_ANSWER, NO_CONFIDENT, ENTRY_FIRST)
+_NO_FLOOR = ", no floor"
 _QUESTION_SHOWN = 100
 _NOTHING = "–"
 _LEGEND = """\
 ms: the first page of a question never asked before, its embedding included; tokens: five hits in full
-as shipped: one page at the default limit with the floor on; no answer, none confident: shares of the questions"""
+as shipped: one page at the default limit, and of ten hits for @10, with the floor of the settings; no floor: the same
+pages with floor 0; no answer, none confident: shares of the questions; all@k, any@k: evidence sessions among k hits"""
 _MIXED_LEGEND = """\
-nDCG@10 without a floor; the rest as shipped: one page at the default limit with the floor on, no filter
+nDCG@10 without a floor; the rest as shipped: one page at the default limit, and of ten hits for @10, no filter
+no floor: the same pages with floor 0; entry first: a file answers, and a memory or turn comes first
 stay: of the questions answered first alone, how many are answered among the first three together"""
-_LEFT_OUT_LEGEND = "weak tokens: what answers of nothing but weak hits spend on them, mean and most"
+_LEFT_OUT_LEGEND = "tokens: the text of the answers without a confident hit, notes included; mean and most"
+_EXCERPTS_LEGEND = (
+    "columns: token budgets, then without one, with the median tokens of the text; share: runs of four words"
+)
 _UNSET = "default"  # shown for a setting that is empty until it is set, such as the name of a model
 
 
@@ -87,6 +105,8 @@ def _assessment_text(one: Assessment) -> str:
         silenced = f", {silence.silenced} of {silence.answerable} with one silenced" if silence.answerable else ""
         refused = f"{silence.refused} of {silence.unanswerable} questions without an answer refused"
         lines += ["", f"silence: {refused}{silenced}"]
+    if one.excerpts is not None:
+        lines += ["", *_excerpts(one.excerpts)]
     for failure in one.worst:
         lines += ["", *_failure_text(failure)]
     if one.compared:
@@ -111,11 +131,24 @@ def _table(runs: Mapping[str, SearchRun]) -> list[str]:
 
 
 def _shipped_table(runs: Mapping[str, SearchRun]) -> list[str]:
+    """The pages as shipped and without a floor; those of turns also by session."""
+    pages = {variant: run.shipped.scores for variant, run in runs.items() if run.shipped is not None}
+    bare = {variant: run.without_floor.scores for variant, run in runs.items() if run.without_floor is not None}
     rows = [["as shipped", *_SHIPPED_HEADS.values()]]
-    for variant, run in runs.items():
-        if run.shipped is not None:
-            rows.append([variant, *(_shipped_cell(name, score) for name, score in run.shipped.metrics.items())])
-    return _columns(rows)
+    sessions = [["by session", *_SESSION_HEADS.values()]]
+    for variant, scores in pages.items():
+        rows.append([variant, *_shipped_cells(scores, _SHIPPED_HEADS)])
+        floorless = {name: bare.get(variant, {}).get(name) for name in _FLOORLESS}
+        rows.append([f"{variant}{_NO_FLOOR}", *_shipped_cells(floorless, _SHIPPED_HEADS)])
+        if ALL_5 in scores:
+            sessions.append([variant, *_shipped_cells(scores, _SESSION_HEADS)])
+            sessions.append([f"{variant}{_NO_FLOOR}", *_shipped_cells(bare.get(variant, {}), _SESSION_HEADS)])
+    lines = _columns(rows)
+    return [*lines, "", *_columns(sessions)] if len(sessions) > 1 else lines
+
+
+def _shipped_cells(scores: Mapping[str, float | None], heads: Mapping[str, str]) -> list[str]:
+    return [_shipped_cell(name, scores.get(name)) for name in heads]
 
 
 def _shipped_cell(name: str, score: float | None) -> str:
@@ -135,11 +168,22 @@ def _slices(one: Assessment) -> list[str]:
     for part in one.slices:
         gained = [f"{part.runs[variant]['ndcg@10']:.3f}" for variant in one.runs]
         rows.append([part.name, str(part.questions), *gained, f"{part.runs[inspected]['recall@10']:.3f}"])
-    return _columns(rows)
+    pages = [[f"{one.label}, {inspected} as shipped", *_SHIPPED_HEADS.values()]]
+    pages += [[part.name, *_shipped_cells(part.shipped.get(inspected, {}), _SHIPPED_HEADS)] for part in one.slices]
+    return [*_columns(rows), "", *_columns(pages)]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return aligned(rows, widest=sys.maxsize, numbers=True)
+
+
+def _excerpts(found: ExcerptRecall) -> list[str]:
+    budgets = next(iter(found.rows.values())).shares
+    rows = [["share of the excerpts", *(f"{budget:,}" for budget in budgets), "default", "tokens", "JSON ÷ text"]]
+    for name, row in found.rows.items():
+        shares = [_cell(share, 3) for share in (*row.shares.values(), row.default)]
+        rows.append([name, *shares, f"{row.tokens:,.0f}", _cell(row.json_ratio, 2)])
+    return [*_columns(rows), _EXCERPTS_LEGEND]
 
 
 # ── the worst answers ─────────────────────────────────────────────────────────────────────────────────────────
@@ -229,36 +273,72 @@ def silence_text(found: ForeignTopics) -> str:
 
 
 def mixture_text(found: Mixture) -> str:
-    rows = [["alone → together", "queries", "nDCG@10", *_SHIPPED_HEADS.values(), "stay"]]
+    heads = _SHIPPED_HEADS | _ENTRY_HEAD
+    rows = [["alone → together", "queries", "nDCG@10", *heads.values(), "stay"]]
+    bare = [["no floor", *_FLOORLESS]]
+    sessions = [["by session", *_SESSION_HEADS.values()]]
     for one in found.sets:
         stay = _NOTHING if one.stayed is None else f"{one.stayed:.1%}"
-        rows.append([one.name, str(one.questions), *_pairs(one.alone, one.together), stay])
+        ranked = _pair(NDCG, one.alone.scores, one.together.scores)
+        alone, together = _pages(one.alone.shipped), _pages(one.together.shipped)
+        rows.append([one.name, str(one.questions), ranked, *_pairs(alone, together, heads), stay])
+        bare.append(
+            [one.name, *_pairs(_pages(one.alone.without_floor), _pages(one.together.without_floor), _FLOORLESS)]
+        )
+        if ALL_5 in together:
+            sessions.append([one.name, *_pairs(alone, together, _SESSION_HEADS)])
     stayed = [one.stayed for one in found.sets if one.stayed is not None]
     means = found.mean
     mean = f"{_mean(stayed):.1%}" if stayed else _NOTHING
-    rows.append(["mean", "", *_pairs(means["alone"], means["together"]), mean])
+    alone, together = _pages(means["alone"].shipped), _pages(means["together"].shipped)
+    ranked = _pair(NDCG, means["alone"].scores, means["together"].scores)
+    rows.append(["mean", "", ranked, *_pairs(alone, together, heads), mean])
+    alone, together = _pages(means["alone"].without_floor), _pages(means["together"].without_floor)
+    bare.append(["mean", *_pairs(alone, together, _FLOORLESS)])
     head = f"{found.variant}, {len(found.sets)} sets in one memory: {found.documents} documents, floor {found.floor:g}"
     model = f", {found.model}" if found.model else ""
-    lines = [f"{head}{model}", *_settings_lines(found.settings), *_columns(rows)]
+    lines = [f"{head}{model}", *_settings_lines(found.settings), *_columns(rows), "", *_columns(bare)]
+    if len(sessions) > 1:
+        lines += ["", *_columns(sessions)]
+    for one in found.sets:
+        if one.slices:
+            lines += ["", *_mixed_slices(one)]
     return "\n".join([*lines, *note_lines(found.notes), "", _MIXED_LEGEND])
 
 
-def _pairs(alone: SearchRun, together: SearchRun) -> list[str]:
-    cells = [f"{_cell(alone.metrics[NDCG], 3)} → {_cell(together.metrics[NDCG], 3)}"]
-    own, beside = (run.shipped.metrics if run.shipped else {} for run in (alone, together))
-    shown = ((_shipped_cell(name, own.get(name)), _shipped_cell(name, beside.get(name))) for name in SHIPPED_METRICS)
-    return [*cells, *(f"{before} → {after}" for before, after in shown)]
+def _mixed_slices(one: MixedSet) -> list[str]:
+    heads = _SHIPPED_HEADS | _ENTRY_HEAD
+    rows = [[f"{one.name}, {one.label}", "queries", "nDCG@10", *heads.values()]]
+    for part in one.slices:
+        ranked = _pair(NDCG, part.runs["alone"], part.runs["together"])
+        alone, together = part.shipped.get("alone", {}), part.shipped.get("together", {})
+        rows.append([part.name, str(part.questions), ranked, *_pairs(alone, together, heads)])
+    return _columns(rows)
+
+
+def _pages(run: ShippedRun | None) -> Scores:
+    return run.scores if run else {}
+
+
+def _pairs(alone: Scores, together: Scores, names: Iterable[str]) -> list[str]:
+    return [_pair(name, alone, together) for name in names]
+
+
+def _pair(name: str, alone: Scores, together: Scores) -> str:
+    """`alone → together`; a metric that neither has is one dash."""
+    before, after = _shipped_cell(name, alone.get(name)), _shipped_cell(name, together.get(name))
+    return f"{before} → {after}" if (before, after) != (_NOTHING, _NOTHING) else _NOTHING
 
 
 def left_out_text(found: LeaveOneOut) -> str:
-    rows = [["left out and asked", "queries", "none confident", "no answer", "weak tokens", "most"]]
+    rows = [["left out and asked", "queries", "none confident", "no answer", "tokens", "most"]]
     for one in found.sets:
         shares = f"{one.no_confident:.1%}", f"{one.no_answer:.1%}"
-        rows.append([one.name, str(one.questions), *shares, f"{one.weak_tokens:.0f}", str(one.most_weak_tokens)])
+        rows.append([one.name, str(one.questions), *shares, f"{one.tokens:.0f}", str(one.most_tokens)])
     mean = found.mean
     shares = f"{mean['no_confident']:.1%}", f"{mean['no_answer']:.1%}"
-    most = max(one.most_weak_tokens for one in found.sets)
-    rows.append(["mean", "", *shares, f"{mean['weak_tokens']:.0f}", str(most)])
+    most = max(one.most_tokens for one in found.sets)
+    rows.append(["mean", "", *shares, f"{mean['tokens']:.0f}", str(most)])
     model = f", {found.model}" if found.model else ""
     head = f"{found.variant}, floor {found.floor:g}{model}: questions put to the other sets in one memory"
     lines = [head, *_settings_lines(found.settings), *_columns(rows)]

@@ -45,6 +45,11 @@ def _digits(count: int, *names: str) -> dict[str, int]:
     return dict.fromkeys(names, count)
 
 
+def _categories(one: Any) -> object:
+    """The questions of a set by one of their fields."""
+    return {"field": one.label, "values": {part.name: part for part in one.slices}} if one.slices else None
+
+
 # By name: importing the classes would make every search pay for reports that it does not print.
 # fmt: off
 RULES: Mapping[str, Rule] = {
@@ -123,29 +128,29 @@ RULES: Mapping[str, Rule] = {
     # ── evaluation ──
     "Assessment": Rule(
         shown=("name", "documents", "questions", "runs", "model", "settings", "version", "left_out", "categories",
-               "silence", "worst", "compared", "notes", "per_query", "as_shipped_per_query"),
+               "silence", "excerpts", "worst", "compared", "notes", "per_query", "as_shipped_per_query"),
         rename={"name": "set", "questions": "queries"}, always=("version",), digits={"per_query": SCORE_DIGITS},
-        views={"categories": lambda one: (
-                   {"field": one.label, "values": {part.name: part for part in one.slices}} if one.slices else None
-               ),
+        views={"categories": _categories,
                "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()},
                "as_shipped_per_query": lambda one: {
                    variant: run.shipped.pages for variant, run in one.runs.items() if run.shipped
                } or None},
     ),
     "SearchRun": Rule(
-        shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed", "shipped"), flat=("metrics",),
+        shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed", "shipped", "without_floor"), flat=("metrics",),
         rename={"shipped": "as_shipped"}, always=("p50_ms", "p95_ms", "timed"),
         digits={"metrics": SCORE_DIGITS, "tokens": WHOLE, "p50_ms": 1, "p95_ms": 1},
     ),
+    "ShippedPage": Rule(flat=("scores",), digits={"scores": SCORE_DIGITS}),
     "ShippedRun": Rule(shown=("metrics",), flat=("metrics",), digits={"metrics": SCORE_DIGITS}),
     "Mixture": Rule(
         shown=("variant", "floor", "model", "settings", "documents", "sets", "mean", "notes", "version"),
         rename={"variant": "mode"}, always=("version",),
     ),
     "MixedSet": Rule(
-        shown=("name", "documents", "questions", "alone", "together", "stayed", "per_question"),
+        shown=("name", "documents", "questions", "alone", "together", "stayed", "categories", "per_question"),
         rename={"name": "set", "questions": "queries", "per_question": "per_query"}, digits={"stayed": SCORE_DIGITS},
+        views={"categories": _categories},
     ),
     "LeaveOneOut": Rule(
         shown=("variant", "floor", "model", "settings", "sets", "mean", "lowest", "notes", "version"),
@@ -153,9 +158,17 @@ RULES: Mapping[str, Rule] = {
     ),
     "LeftOutSet": Rule(
         rename={"name": "set", "questions": "queries"},
-        digits=_digits(SCORE_DIGITS, "no_confident", "no_answer") | {"weak_tokens": 1},
+        digits=_digits(SCORE_DIGITS, "no_confident", "no_answer") | {"tokens": 1},
     ),
-    "Slice": Rule(shown=("questions", "runs"), rename={"questions": "queries"}, digits={"runs": SCORE_DIGITS}),
+    "Slice": Rule(
+        shown=("questions", "runs", "shipped"), rename={"questions": "queries", "shipped": "as_shipped"},
+        digits=_digits(SCORE_DIGITS, "runs", "shipped"),
+    ),
+    "ExcerptRecall": Rule(rename={"questions": "queries"}),
+    "ExcerptRow": Rule(
+        rename={"shares": "budgets"},
+        digits=_digits(SCORE_DIGITS, "shares", "default") | {"tokens": 1, "json_ratio": 3},
+    ),
     "Failure": Rule(
         rename={"question": "query"}, digits={"scores": SCORE_DIGITS},
         views={"category": lambda failure: failure.category or None},

@@ -18,6 +18,7 @@ EVERYDAY_RULES: tuple[Rule, ...] = (
     *_rules(
         (("one-time-code", one_time_codes), ("pin", pins), ("password", nearby_passwords)),
         words.PASSWORDS,
+        words.SEVERAL_PASSWORDS,
         words.COLLOQUIAL,
         words.CODES,
         words.ONE_TIME_CODES,

@@ -18,7 +18,9 @@ _PAIR = re.compile(
     r"(?<![\w.@/\\-])(?P<user>[A-Za-z][\w.@+\\-]{1,40})[\"'`]?"
     r"(?P<sign>[ ]?[/|][ ]?|:[ ]?|,?[ ](?:(?:and|und|y|et|i|и|och|og|ja|en|ve|with|mit)[ ])?)" + _VALUE
 )
-_ACCOUNT_PAIR = re.compile(r"[\"'`]?(?P<sign>[ ][/|][ ]|:|[ ])" + _VALUE)
+_ACCOUNT_PAIR = re.compile(r"[\"'`]?(?P<sign>[ ][/|][ ]|[:/]|[ ])" + _VALUE)
+# Behind `admin/`: a sign that paths and addresses do not have.
+_NOT_A_PATH = re.compile(r"[^?#~@%/]*[!$*€§][^?#~@%/]*")
 
 
 def login_pairs(match: re.Match[str]) -> Iterator[Span]:
@@ -51,13 +53,19 @@ def _accepted(text: str, end: int, pair: re.Match[str]) -> frozenset[Value]:
 
 
 def account_pairs(match: re.Match[str]) -> Iterator[Span]:
-    """Yield the password of `admin / hunter22`."""
+    """Yield the password of `admin / hunter22` and `admin/Welcome9!`."""
     text, start, end = match.string, match.start(), match.end()
     found = _ACCOUNT_PAIR.match(text, end)
-    if found and ":" not in found["v"] and _ACCOUNT_WORD.fullmatch(match[0]) and not is_in_a_name(text, start, end):
-        value = found["v"].rstrip(_CLOSING)
-        if (
-            len(value) >= MIN_LENGTH_MIXED
-            and value_class(value) in ACCEPTED[Link.NEXT if found["sign"].strip() else Link.LOOSE]
-        ):
-            yield found.start("v"), found.start("v") + len(value)
+    if not found or ":" in found["v"] or not _ACCOUNT_WORD.fullmatch(match[0]):
+        return
+    value, sign = found["v"].rstrip(_CLOSING), found["sign"]
+    if sign == "/":
+        if (start and text[start - 1] in "/\\.-_@") or not _NOT_A_PATH.fullmatch(value):
+            return
+        accepted = frozenset({Value.STRONG})
+    elif is_in_a_name(text, start, end):
+        return
+    else:
+        accepted = ACCEPTED[Link.NEXT if sign.strip() else Link.LOOSE]
+    if len(value) >= MIN_LENGTH_MIXED and value_class(value) in accepted:
+        yield found.start("v"), found.start("v") + len(value)

@@ -50,9 +50,10 @@ _TOKEN = re.compile(
 _OPENING, _CLOSING = "\"'`“”„«‹「『(*_~‘’»:=", "\"'`“”«»‹›」』)*_~‘’.,;:"
 _CLOSING_PLAIN = _CLOSING.replace("*", "").replace("_", "").replace("~", "")
 _SENTENCE_ENDS = tuple(".!?。！？;；")
-_REDACTED: Span = (-1, -1)  # the value was found by another rule
 # `policy2025`, `step-12`: as often the name of something else.
 _OTHER_ENDING = re.compile(r"[^\W\d_]+(?:19|20)\d\d|[^\W\d_]*[a-z][_-]\d")
+# After a value, before the next one: punctuation, and what the value is for.
+_BESIDE_VALUE = re.compile(r"[\"'`,)*_|/，、]+|\([^\s()]{1,20}\)[,/]?")
 _CJK_RUN = re.compile(rf"[{_CJK}]+")
 _CLAUSE_END = re.compile(
     rf"[\"'`)*]{{0,2}}(?:[.,;!?)]|\s*$|\s*\n|[ ]-|[ ][–—(]|[ ](?:{words.PARTICLES})(?![^\W\d_]))", re.IGNORECASE
@@ -70,7 +71,10 @@ _USER_BEFORE = re.compile(
     r"[ :=]{1,2}\S{1,40}[ ,/]{1,3}(?:(?:and|und|y|et|e|i|и|with|mit|con|com|avec|the|a)[ ])?$",
     re.IGNORECASE,
 )
-_PASSWORD_WORD = re.compile(words.words_pattern(words.PASSWORDS, words.COLLOQUIAL), re.IGNORECASE)
+_PASSWORD_WORD = re.compile(
+    words.words_pattern(words.PASSWORDS, words.SEVERAL_PASSWORDS, words.COLLOQUIAL), re.IGNORECASE
+)
+_SEVERAL = re.compile(words.words_pattern(words.SEVERAL_PASSWORDS), re.IGNORECASE)
 _PASSWORD_WORDS = frozenset(words.first_words(words.PASSWORDS)) | {"password", "passwort", "passphrase"}
 _ANSWER = re.compile(
     r"[ \t]*\n?(?:[\w .-]{1,20}:[ ])?[ \t>]*(?:it'?s[ ]|its[ ])?[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?<![.,])[\"'`.]?[ \t]*"
@@ -79,17 +83,19 @@ _ANSWER = re.compile(
 
 
 def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
-    """Yield the password that is said of the word: behind it, else before it, else in the next line."""
+    """Yield the passwords that are said of the word: behind it, else before it, else in the next line."""
     text, start, end = match.string, match.start(), match.end()
     if not _PASSWORD_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end):
         return
+    is_several = bool(_SEVERAL.fullmatch(match[0]))
     is_noun = not _VERB.fullmatch(match[0]) or bool(_NOUN_BEFORE.search(text[max(0, start - 30) : start]))
-    found = _value_after(text, start, end, is_noun)
-    if found is _REDACTED:
-        return
-    found = found or _value_before(text, start)
-    if found and found is not _REDACTED:
-        yield found
+    found = _value_after(text, start, end, is_noun and not is_several)
+    if not found and not is_several:
+        found = _value_before(text, start)
+    if found:
+        if found[0] < found[1]:
+            yield found
+        yield from _further_values(text, found[1])
 
 
 def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
@@ -107,15 +113,15 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
         if token.start() >= stop or count > _MAX_WORDS or token.end() == limit:
             break
         if MARKER in raw:
-            return _REDACTED
+            return token.end(), token.end()
         if raw[0] in ":=→" and len(raw) > 1:
             link = Link.STATED
         begin, finish = _trimmed(token)
         value = text[begin:finish]
-        word = value.lower() or raw
+        word = value.lower().replace("’", "'") or raw
         if word in _PASSWORD_WORDS:  # what follows is said of that word
             return None
-        if raw in words.COPULAS or word in words.COPULAS or raw.endswith(words.COPULAS_AT_END):
+        if _is_copula(raw, word, is_first=not count):
             # A sign after a comma belongs to another key: `'password' => '', 'host' => …`.
             link = Link.LOOSE if after_comma and not raw[-1].isalpha() else Link.STATED
             continue
@@ -128,6 +134,37 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
         after_comma = after_comma or raw.endswith((",", ";"))
         link = _next_link(link, raw, word)
     return None
+
+
+def _further_values(text: str, end: int) -> Iterator[Span]:
+    """Passwords that follow another one in its line: `from X to Y`, `X, new Y`, `X (web) and Y`."""
+    line_end = text.find("\n", end, end + _REACH_BEFORE)
+    stop = line_end if line_end >= 0 else end + _REACH_BEFORE
+    joined = False
+    for count, token in enumerate(_TOKEN.finditer(text, end, stop + MAX_LENGTH)):
+        raw = token[0]
+        begin, finish = _trimmed(token)
+        value = text[begin:finish]
+        if begin >= stop or count > _MAX_WORDS:
+            return
+        if MARKER in raw:
+            joined = False
+        elif joined and _accepts(Link.NEXT, value, text, finish) and value_class(value) is not Value.DIGITS:
+            yield begin, finish
+            joined = False
+        elif raw in words.JOINING or value.lower() in words.JOINING or (joined and _CJK_RUN.fullmatch(raw)):
+            joined = True
+        elif not _BESIDE_VALUE.fullmatch(raw):
+            return
+        if raw.endswith(_SENTENCE_ENDS) and raw not in words.JOINING:
+            return
+        joined = joined or raw.endswith((",", "，", "、", "/"))
+
+
+def _is_copula(raw: str, word: str, *, is_first: bool) -> bool:
+    if is_first and raw[0] in "の的" and len(raw) > 2:  # `パスワードの手順は`: not the password itself
+        return False
+    return raw in words.COPULAS or word in words.COPULAS or raw.endswith(words.COPULAS_AT_END)
 
 
 def _next_link(link: Link, raw: str, word: str) -> Link:
@@ -170,7 +207,7 @@ def _value_before(text: str, start: int) -> Span | None:
     for count, token in enumerate(tokens):
         raw = token[0]
         if MARKER in raw:
-            return _REDACTED
+            return token.end(), token.end()
         begin, finish = _trimmed(token)
         value = text[begin:finish]
         kind = value_class(value) if len(value) >= MIN_LENGTH else Value.OTHER

@@ -13,7 +13,7 @@ class Value(Enum):
     STRONG = auto()  # letters, digits and a sign: `Sommer2026!`, `k9#plum`
     MIXED = auto()  # digits among letters, or two of them behind: `matr3shka`, `Falcon77x`
     ENDING = auto()  # a word with one digit, or with a dash or a year and digits: `hunter2`, `policy2025`, `step-12`
-    SIGNED = auto()  # letters around a sign: `P@ssw!rd`
+    SIGNED = auto()  # letters around a sign, a word and a number: `P@ssw!rd`, `Ledger#2019`
     DIGITS = auto()
     WORD = auto()
     OTHER = auto()  # a placeholder, an expression, a path, a version, a date …
@@ -49,8 +49,10 @@ _TECHNICAL = re.compile(
 )
 _NOT_ALONE = re.compile(
     r"[(){}\[\]<>|\\`\"=;,]|://|::|[^\W\d_]\.[^\W\d_]|\d\.\d|^[./~@:+-]|^\d+[.:/-]|/|\.\.|^#|^%|^&|^\$[A-Za-z]|'"
-    r"|&#?\w+$|^\w+#\d{4,}$|^\d+[*^]\w+$|^[Uu]\+[0-9A-Fa-f]+$"
+    r"|\.(?:txt|md|py|js|ts|sh|json|ya?ml|toml|csv|log|conf|cfg|ini|html?|xml|pdf|docx?|xlsx?|zip|gz|pem|key|crt|sql|db)$"
+    r"|[_-]v\d+$|&#?\w+$|^\d+[*^]\w+$|^[Uu]\+[0-9A-Fa-f]+$"
 )
+_NUMBER_SIGN = re.compile(r"\w+#\d{4,}")  # `Ledger#2019`, and the ids of tickets and players
 
 
 def _find_value_class(value: str) -> Value:
@@ -66,6 +68,8 @@ def _find_value_class(value: str) -> Value:
     has_sign = bool(_SIGN.search(value))
     if not digits:
         return _class_without_digits(value)
+    if has_sign and _NUMBER_SIGN.fullmatch(value):
+        return Value.SIGNED
     if has_sign:
         return Value.STRONG if not _is_address(value) else Value.OTHER
     if _TECHNICAL.fullmatch(value) or _ID.fullmatch(value) or _NUMBERED.fullmatch(value):
@@ -86,6 +90,6 @@ def _class_without_digits(value: str) -> Value:
 
 
 def _is_address(value: str) -> bool:
-    """`bob@host7`, `R&D2`: names on both sides of one sign."""
+    """`bob@host7`, `R&D2`: names on both sides of one sign. `Caju@9921` is not one: no host is a number."""
     left, _, right = value.partition("@")
-    return bool(right) and left.replace("-", "").replace("_", "").isalpha() and not _SIGN.search(right)
+    return bool(_LETTER.search(right)) and left.replace("-", "").replace("_", "").isalpha() and not _SIGN.search(right)

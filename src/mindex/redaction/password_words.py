@@ -11,19 +11,23 @@ Words = Mapping[str, str]
 
 # Words that mean nothing but a password.
 PASSWORDS: Words = {
-    "en": "password|passwd|passphrase|passcode|=pass|=pwd|=psk|=pw",
+    "en": "password|pasword|passwrd|passwd|passphrase|passcode|=pass|=pwd|=pswd|=psw|=psk|=pw",
     "de": "passwort|kennwort|losungswort",
     "fr": "mot de passe|mot-de-passe|mot_de_passe|=mdp",
     "es, pt": "contraseña|contrasena|palavra-passe|senha",
     "nl": "wachtwoord",
     "it, ro, tr": "parola|parolă|parolà|parolan~|şifre~",
-    "pl, cs, hr": "hasło|hasła|hasłem|heslo|heslem|lozinka|lozinku",
+    "pl, cs, hr": "hasło|hasłem|heslo|heslem|lozinka|lozinku",
     "sv, da, no, fi": "lösenord|lösenordet|adgangskode|adgangskoden|kodeord|kodeordet|passord|passordet|salasana~",
     "hu": "jelszó|jelszava~",
     "ru, uk, bg": "пароль|пароля|паролем|парола|пасворд|пассворд|=пасс",
     "el, he, ar, fa": "κωδικός|κωδικό|סיסמה|סיסמא|סיסמת|كلمة المرور|كلمة السر|باسورد|رمز عبور",
     "hi, th, vi, id": "पासवर्ड|รหัสผ่าน|mật khẩu|kata sandi~",
     "zh, ja, ko": "密码|密碼|口令|パスワード|パスコード|暗証番号|비밀번호|비번|패스워드",
+}
+# Of several passwords; rules about them are as frequent as the passwords themselves.
+SEVERAL_PASSWORDS: Words = {
+    "all": "passwords|passwörter|kennwörter|mots de passe|contraseñas|senhas|wachtwoorden|hasła|пароли|паролі|şifreler",
 }
 # Words that mean a password among other things, and colloquial ones: a value that is not a word decides.
 COLLOQUIAL: Words = {
@@ -46,7 +50,7 @@ CODES: Words = {
 }
 # Words that are a code by themselves.
 ONE_TIME_CODES: Words = {
-    "all": "=otp|=totp|=2fa|=mfa|=mtan|验证码|驗證碼|ओटीपी",
+    "all": "=otp|=totp|=2fa|=mfa|=tan|=mtan|验证码|驗證碼|ओटीपी",
 }
 PINS: Words = {
     "all": "=pin|=pincode|=passcode|=digicode"
@@ -140,11 +144,17 @@ ONE_TIME = _any(
     "リカバリ 復旧 回復 인증 일회용 복구 백업",
     "אימות חד_פעמי التحقق xác ओटीपी",
 )
+# A code of which one of these is said is a result, not a secret.
+RESULT = _any(
+    "error exit status stop return response result failure http reason fehler rückgabe beendigung erreur sortie salida",
+    "retorno errore uscita erro saída fout fel fejl feil błęd chyb virhe hiba ошибк возврат помилк hata",
+    "错误 錯誤 状态 退出 エラー 終了 오류 종료 שגיאה خطأ",
+)
 # A code of which one of these is said is a number that opens something.
 PIN = _any(
     "pin door gate garage alarm entry access safe lock keypad unlock voicemail sim tür zugang zugangs tresor entsperr",
     "porte portail entrée secret accès carte puerta alarma acceso portão alarme cancello porta allarme segreto toegang",
-    "drzwi bram domofon poort deur dør dörr ajtó ovi двер домофон сейф kapı kasa 门禁 暗証",
+    "sblocco drzwi bram domofon poort deur dør dörr ajtó ovi двер домофон сейф kapı kasa 门禁 暗証",
 )
 
 # A form of *to be*, or a sign in its place: the value is next.
@@ -173,6 +183,17 @@ COMMANDS = _set(
 )
 # Between a value and the word after it, when both are one phrase: `X as the password`.
 AS = _set("as comme como als come jako как som olarak sebagai för")
+# Between a password and another one: `X and Y`, `from X to Y`, `X, the new one is Y`.
+JOINING = (
+    TARGETS
+    | COPULAS
+    | FILLERS
+    | _set(
+        "and und y et e i и та och og ja en ve és a or oder ou o lub czy или eller veya / | & , + new neu neue neuer",
+        "neues nouveau nouvelle nuevo nueva novo nova nuovo nuova nieuw nieuwe nowe nowy новый новая nytt ny yeni the",
+        "one instead then dann luego poi potem",
+    )
+)
 # What may follow the last word of a clause.
 PARTICLES = "ya|lol|thx|thanks|btw|pls|please|bitte|haha|ok|okay|hai|oldu|dong|nih|tho|ja|oder|gell|danke|merci|gracias"
 

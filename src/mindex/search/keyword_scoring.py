@@ -11,7 +11,7 @@ from mindex.model import Query, Record
 from mindex.search.fuse import FUSIONS
 from mindex.search.query import ParsedQuery, any_of
 from mindex.search.relevance import are_rare, shares, surprises
-from mindex.store.base import KeywordQuery, ScoredRecord, Store
+from mindex.store.base import KeywordQuery, ScoredRecord, Store, TermStatistics
 from mindex.store.rules.bm25 import LEAST_SCORE
 from mindex.values import dataclass
 
@@ -41,6 +41,7 @@ class KeywordCandidates:
     active_space: str = ""
     surprises: Mapping[str, float] = field(default_factory=dict)
     rare: bool = False
+    statistics: TermStatistics | None = None
 
 
 def keyword_candidates(
@@ -72,7 +73,7 @@ def keyword_candidates(
     if not found.hits:
         return KeywordCandidates(active_space=space)
     if parsed.strict:  # a record that fulfils a strict query matches all of it
-        return KeywordCandidates(found.hits, {hit.id: 1.0 for hit in found.hits}, space)
+        return KeywordCandidates(found.hits, {hit.id: 1.0 for hit in found.hits}, space, statistics=found.statistics)
     held = _with_parts(parsed, found.matched_tokens)
     matched = shares(parsed.tokens, held, found.statistics)
     surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
@@ -81,14 +82,14 @@ def keyword_candidates(
     least_surprise = min(surprise.values(), default=0.0)
     surprise |= dict.fromkeys([hit.id for hit in found.hits if hit.id not in surprise], least_surprise)
     if not refines:
-        return KeywordCandidates(found.hits, matched, space, surprise, rare)
+        return KeywordCandidates(found.hits, matched, space, surprise, rare, found.statistics)
     least = min(matched.values(), default=1.0)
     scored = [
         hit.with_score(max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
         for hit in found.hits
     ]
     best_first = tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))
-    return KeywordCandidates(best_first, matched, space, surprise, rare)
+    return KeywordCandidates(best_first, matched, space, surprise, rare, found.statistics)
 
 
 def _sought(parsed: ParsedQuery) -> tuple[str, ...]:

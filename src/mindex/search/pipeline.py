@@ -17,6 +17,7 @@ from mindex.search.boost import boosts_for
 from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import FUSIONS, Candidates, Contribution, ListWeights, fuse, fusion_named
 from mindex.search.page_candidates import RERANKED, PageCandidates, RankingSettings
+from mindex.search.piece_cosines import term_weights
 from mindex.search.query import MAX_QUERY, ParsedQuery, parse
 from mindex.search.relevance import read_again
 from mindex.search.retrieval import Retrieved, Retriever
@@ -117,17 +118,19 @@ class SearchPipeline:
             kept, ranked = kept[:MOST_WEAK], ranked[:MOST_WEAK]
             notes += (NO_CONFIDENT_MATCH,) if ranked else ()
         shown = ranked[query.offset : query.offset + query.limit]
+        hits = self._hits(shown, candidates, scores.shares, records, floor)
         return Answer(
             query=query.text,
             tier=_tier(candidates),
             fusion=query.fusion,
             total=len(kept),
             has_more=query.offset + len(shown) < len(kept),
-            hits=self._hits(shown, candidates, scores.shares, records, floor),
+            hits=self._retriever.with_piece_cosines(hits, retrieved) if query.passages else hits,
             notes=notes,
             total_capped=_capped(candidates, scores.relevances, low_floor, self._ranking.candidates),
             offset=query.offset,
             vacant=retrieved.vacant,
+            term_weights=term_weights(retrieved.statistics),
         )
 
     def _signals(self, candidates: Candidates) -> dict[str, RankingSignals]:

@@ -11,12 +11,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mindex.errors import SpaceChangedError
-from mindex.model import Filters, Model, Query, Record, VectorArray
+from mindex.model import Filters, Hit, Model, Query, Record, VectorArray
 from mindex.search.fuse import Candidates, standardised
 from mindex.search.guidance import no_vectors_note, unembedded_note, vacancy_note
 from mindex.search.keyword_scoring import KeywordCandidates, KeywordWeights, keyword_candidates
+from mindex.search.piece_cosines import with_piece_cosines
 from mindex.search.query import ParsedQuery, parse, parse_plain
-from mindex.store.base import NearestRecords, ScoredRecord, Store
+from mindex.store.base import NearestRecords, ScoredRecord, Store, TermStatistics
 from mindex.store.rules.bm25 import matches
 from mindex.store.rules.filters import admits
 from mindex.store.rules.kind_groups import first_of_each_group
@@ -42,6 +43,8 @@ class Retrieved:
     notes: tuple[str, ...] = ()
     past: Mapping[str, Record] = field(default_factory=dict)  # records as they stood then, where they changed since
     vacant: bool = False  # there is nothing that could have been found, and the notes say so
+    vector: VectorArray | None = None  # of the query, if vectors were compared
+    statistics: TermStatistics | None = None  # how common the query's tokens are, if they were counted
 
 
 class Retriever:
@@ -83,7 +86,7 @@ class Retriever:
         pending = self._embedder.start(parsed.text) if needs_vector and self._embedder else None
         if query.mode != "vector":
             words = self._keyword_candidates(query, parsed, past)
-        nearest, note = None, ""
+        nearest, note, vector = None, "", None
         if self._embedder is not None and pending is not None:
             embedded = self._embedder.finish(pending, patient=query.mode == "vector")
             note = embedded.note
@@ -92,6 +95,7 @@ class Retriever:
                     self._embedder.embedder.model, embedded.vector, filters, self._limit
                 )
                 nearest, note = self._with_past(nearest, embedded.vector, parsed, past)
+                vector = embedded.vector
         elif needs_vector:
             note = "no embedder is configured; answered by keyword"
         if nearest is not None and not nearest.size:
@@ -108,7 +112,8 @@ class Retriever:
             notes.append("files answer as they are now; what was told, as it stood then")
             if len(past) >= _MOST_EMBEDDED:
                 notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
-        return Retrieved(parsed, candidates, tuple(notes), past)
+        vector = vector if nearest is not None else None
+        return Retrieved(parsed, candidates, tuple(notes), past, vector=vector, statistics=words.statistics)
 
     def _unembedded(
         self, words: KeywordCandidates, nearest: NearestRecords | None, past: Mapping[str, Record]
@@ -128,6 +133,12 @@ class Retriever:
         if self._space is not None and words.active_space != self._space and parsed.node is not None:
             raise SpaceChangedError("everything was embedded anew with another model meanwhile", "ask again")
         return words
+
+    def with_piece_cosines(self, hits: tuple[Hit, ...], retrieved: Retrieved) -> tuple[Hit, ...]:
+        """The hits with the cosines of their pieces, if vectors were compared."""
+        if retrieved.vector is None or self._embedder is None or not hits:
+            return hits
+        return with_piece_cosines(self._store, self._embedder.embedder.model, retrieved.vector, hits)
 
     # ── variants of the query ──────────────────────────────────────────────────────────────────────────────
 

@@ -66,6 +66,7 @@ class SearchOptions(Scope, total=False):
     vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
     keyword_weight: float | None  # None: the setting of the fusion
     guidance: Guidance | None  # the words of notes on what the caller can do; None: those of the memory
+    passages: bool  # whether hits get the cosines of their pieces, by which passages are chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ class SearchService:
         vector_weight: float | None = None,
         keyword_weight: float | None = None,
         guidance: Guidance | None = None,
+        passages: bool = False,
         **scope: Unpack[Scope],
     ) -> Answer:
         """See `SearchOptions`."""
@@ -152,6 +154,7 @@ class SearchService:
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
             guidance=guidance or self._guidance,
+            passages=passages,
         )
         domain = self._domain_of(current_file) if current_file else None
         # Where vectors decide, a new entry waits for its own as long as for a model; `blend` judges it by its words.
