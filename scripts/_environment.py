@@ -43,6 +43,11 @@ def run_environment() -> Path:
     return ensure(".venv", (*FROM_LOCK, "requirements-run.lock"), ("--no-deps", "."))
 
 
+def lean_environment() -> Path:
+    """The folder of the environment that has this checkout without the packages of models and vectors."""
+    return ensure(".venv-lean", (*FROM_LOCK, "requirements-lean.lock"), ("--no-deps", "-e", "."))
+
+
 def run(command: Path | str, *arguments: str, **environment: str) -> None:
     """Run a program from the project's folder; leave with its exit code when it fails."""
     if code := exit_code(command, *arguments, **environment):

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mindex.memory import Memory
-from tests.azure_search_server import KEY, AzureSearchServer, remove_index
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
 from tests.guard import sitecustomize as guard
+from tests.mindex_azure.azure_search_server import KEY, AzureSearchServer, remove_index
 from tests.postgres_server import PostgresServer
 
 HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
@@ -41,7 +41,7 @@ _SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge", "PostgresSer
 # Every test below one of these folders is marked `slow`: it starts processes and kills them, or many commands run.
 _SLOW_FOLDERS = {Path(__file__).parent / name for name in ("evaluate", "faults", "golden")}
 # Every test below one of these folders keeps its memory where `--store` says.
-_STORE_FOLDERS = {Path(__file__).parent / name for name in ("cli", "mcp", "golden")}
+_STORE_FOLDERS = {Path(__file__).parent / name for name in ("cli", "mcp", "mindex_compat/dialects", "golden")}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

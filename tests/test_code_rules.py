@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "mindex"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -46,8 +49,13 @@ def test_an_import_inside_a_function_has_its_reason_beside_it(path: Path) -> Non
     assert missing == []
 
 
+# The bases that the interface has for extensions.
+FOR_EXTENSIONS = {"Importer", "Toolset"}
+
+
 def package_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else module
+    top, _, rest = module.partition(".")
+    return rest.partition(".")[0] or top if top == "mindex" else top
 
 
 def test_no_class_inherits_behaviour_from_another_package() -> None:
@@ -55,7 +63,7 @@ def test_no_class_inherits_behaviour_from_another_package() -> None:
     inherited = []
     for path in MODULES:
         tree, _ = parsed(path)
-        own = package_of(f"mindex.{'.'.join(path.relative_to(SOURCE).with_suffix('').parts)}")
+        own = package_of(".".join(path.relative_to(SOURCE).with_suffix("").parts))
         origin = {
             alias.asname or alias.name: node.module
             for node in ast.walk(tree)
@@ -68,6 +76,24 @@ def test_no_class_inherits_behaviour_from_another_package() -> None:
             for base in node.bases:
                 name = base.id if isinstance(base, ast.Name) else ""
                 module = origin.get(name, "")
+                if own.startswith("mindex_") and name in FOR_EXTENSIONS:
+                    continue
                 if module and package_of(module) not in (own, "errors"):
                     inherited.append(f"{path.relative_to(SOURCE)}: {node.name}({name})")
     assert inherited == []
+
+
+def test_tests_mirror_the_packages() -> None:
+    extensions = {path.name for path in SOURCE.iterdir() if path.name.startswith("mindex_")}
+    assert {path.name for path in (ROOT / "tests").iterdir() if path.name.startswith("mindex_")} == extensions
+
+
+def test_extensions_import_at_most_thirty_modules_of_the_core_and_the_architecture_lists_them() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    (contract,) = (one for one in contracts if one.get("forbidden_modules") == ["mindex"] and "ignore_imports" in one)
+    allowed = [one.removeprefix("** -> ") for one in contract["ignore_imports"]]
+    allowed.remove("mindex")
+    assert len(allowed) <= 30
+    listed = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("may import of the core:\n\n")[2]
+    assert re.findall(r"`([\w.]+)`", listed.partition("\n\n")[0]) == [one.removeprefix("mindex.") for one in allowed]

@@ -15,6 +15,7 @@ import pytest
 
 from mindex import entry_points
 from mindex.cli.main import cli
+from mindex.config import load_settings
 from mindex.entry_points import CORE, RELEASED, disabled, installed, load, names, problems, released_module
 from mindex.errors import ConfigError
 from mindex.provider_table import BY_ROLE, PROVIDERS
@@ -213,7 +214,9 @@ def test_only_the_user_file_turns_extensions_off(
     assert "plugins.disabled" in run_here("config").err
     assert "lines" in names("importers")
     monkeypatch.setenv("MINDEX_PLUGINS_DISABLED", "lines_extension")
-    assert "counts in the user file only" in run_here("config").err
+    assert "lines" in names("importers") and "plugins.disabled           []" in run_here("config").out
+    with pytest.raises(ConfigError, match=r"cannot set plugins\.disabled, which counts in the user file only"):
+        load_settings({"plugins.disabled": "lines_extension"})
 
 
 def test_a_project_cannot_load_an_extension(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mindex.errors import ConfigError, UsageError
 from mindex.project_file import PROJECT_KEYS, ProjectFile, find_project_file
@@ -28,6 +28,9 @@ from mindex.setting_values import (
 from mindex.user_folders import default_database, user_config
 from mindex.values import dataclass, replace
 
+if TYPE_CHECKING:
+    from mindex.entry_points import Group
+
 SecretsMode = Literal["redact", "strict", "off"]
 
 # What an address may ask for in a file: Azure's older interface wants it, and it is no key.
@@ -44,7 +47,8 @@ class Setting:
     meaning: str
     secret: bool = False
     address: bool = False  # of a server: it may hold a login or a key
-    names: tuple[str, ...] = ()  # one of which is written to a file; a reader leaves out what another name asks for
+    # What parses a value that is written to a file, if it is stricter: a reader leaves out what another name asks for.
+    parse_for_file: Callable[[object], Value] | None = None
     unset: str = ""  # what holds while nothing sets it, where that is not the default
     only_in_user_file: bool = False
 
@@ -55,17 +59,22 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        return "MINDEX_" + self.key.replace(".", "_").upper()
+        """The environment variable that sets it; '' if only the user file does."""
+        return "" if self.only_in_user_file else "MINDEX_" + self.key.replace(".", "_").upper()
 
 
-def _parse_embedder(value: object) -> str:
-    """Return the name of an embedding provider. Those of extensions are looked up if the core has no such name."""
-    if value in (*EMBEDDING_PROVIDERS, "none"):
-        return str(value)
-    from mindex.entry_points import names  # most embedders are the core's
+def _provider_in(group: "Group", known: Sequence[str]) -> Callable[[object], str]:
+    """Return what parses the name of a provider. Those of extensions are looked up if the core has no such name."""
 
-    others = [name for name in names("embedders") if name not in EMBEDDING_PROVIDERS]
-    return one_of(*EMBEDDING_PROVIDERS, *others, "none")(value)
+    def parse(value: object) -> str:
+        if value in (*known, "none"):
+            return str(value)
+        from mindex.entry_points import names  # most providers are the core's
+
+        others = [name for name in names(group) if name not in known]
+        return one_of(*known, *others, "none")(value)
+
+    return parse
 
 
 # Folders that hold copies and machinery, not what people wrote.
@@ -78,20 +87,30 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("db_read", "", parse_database, "URL of a replica of a PostgreSQL database, which reads go to"),
     Setting("agent", "main", parse_text, "whose words are searched beside the shared files"),
     # Checked here, before anything is stored: an unknown reranker or language model is only left out.
-    Setting("embedding.provider", "local", _parse_embedder, provider_names("embedding")),
+    Setting("embedding.provider", "local", _provider_in("embedders", EMBEDDING_PROVIDERS), provider_names("embedding")),
     Setting("embedding.model", "", parse_text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", parse_text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
     Setting("embedding.dimensions", 0, parse_whole(0), f"shorten the vectors to so many ({_SHORTENERS}); 0: do not"),
     Setting("embedding.timeout", 30.0, parse_number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, parse_number(0), "seconds a server's query waits for a model that is still loading"),
-    Setting("rerank.provider", "none", parse_text, provider_names("rerank"), names=(*BY_ROLE["rerank"], "none")),
+    Setting(
+        "rerank.provider",
+        "none",
+        parse_text,
+        provider_names("rerank"),
+        parse_for_file=_provider_in("rerankers", BY_ROLE["rerank"]),
+    ),
     Setting("rerank.model", "", parse_text, "the reranker's name, file or folder; default: the provider's own"),
     Setting("rerank.url", "", parse_text, "address of a reranker that is a server", address=True),
     Setting("rerank.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
     Setting("rerank.timeout", 8.0, parse_number(0.1), "seconds before an answer goes out without reranking"),
     Setting(
-        "generation.provider", "none", parse_text, provider_names("generation"), names=(*BY_ROLE["generation"], "none")
+        "generation.provider",
+        "none",
+        parse_text,
+        provider_names("generation"),
+        parse_for_file=_provider_in("generators", BY_ROLE["generation"]),
     ),
     Setting("generation.model", "", parse_text, "the language model's name or file"),
     Setting("generation.url", "", parse_text, "address of a language model that is a server", address=True),
@@ -103,7 +122,7 @@ SETTINGS: tuple[Setting, ...] = (
         "judged",
         parse_text,
         "judged, blend, rrf, minmax, weighted or signals",
-        names=("judged", "blend", "rrf", "minmax", "weighted", "signals"),
+        parse_for_file=one_of("judged", "blend", "rrf", "minmax", "weighted", "signals"),
     ),
     Setting("search.floor", 0.5, parse_number(0, 1), "minimum relevance of a confident hit"),
     Setting("search.weak", True, parse_flag, "whether hits below the floor are shown, marked as weak"),
@@ -313,10 +332,10 @@ def load_settings(
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
-            values[setting.key] = Configured(setting, _given(setting, environment[origin], origin), origin)
+            values[setting.key] = Configured(setting, _parsed(setting, environment[origin], origin), origin)
     for key, raw in (flags or {}).items():
         if raw is not None:
-            values[key] = Configured(_BY_KEY[key], _given(_BY_KEY[key], raw, f"--{key}"), "flag")
+            values[key] = Configured(_BY_KEY[key], _of_flag(_BY_KEY[key], raw), "flag")
     provider, dimensions = str(values["embedding.provider"].value), values["embedding.dimensions"].value
     if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
         raise cannot_shorten(provider, dimensions)
@@ -325,12 +344,12 @@ def load_settings(
     return Settings(values, tuple(notes), project)
 
 
-def _given(setting: Setting, raw: object, origin: str) -> Value:
-    """Return the parsed value of a variable or a flag. Raises ConfigError for a setting of the user file alone."""
+def _of_flag(setting: Setting, raw: object) -> Value:
+    """Return the parsed value of a flag. Raises ConfigError for a setting of the user file alone."""
     if setting.only_in_user_file:
         change = f"change it with `mindex config set {setting.key} VALUE`"
-        raise ConfigError(f"{origin} cannot set {setting.key}, which counts in the user file only", change)
-    return _parsed(setting, raw, origin)
+        raise ConfigError(f"an option cannot set {setting.key}, which counts in the user file only", change)
+    return _parsed(setting, raw, f"--{setting.key}")
 
 
 def _counts(
@@ -389,8 +408,7 @@ def check_file_value(setting: Setting, raw: object) -> Value:
 
     Raises UsageError for a secret or an address with one, ConfigError for a value that is not valid.
     """
-    parse = one_of(*setting.names) if setting.names else setting.parse
-    value = _parsed(replace(setting, parse=parse), raw, "")
+    value = _parsed(replace(setting, parse=setting.parse_for_file or setting.parse), raw, "")
     if setting.secret or (setting.address and bare_address(str(value), keeps=_VERSION) not in (value, None)):
         raise UsageError(f"{setting.key} is a secret, or contains one", f"set the variable {setting.variable} instead")
     return value

@@ -64,6 +64,8 @@ class Maintenance:
                 "vectors are made for all agents at once", "this server makes them by itself; search again in a moment"
             )
         if self._selection.embedder is None:
+            if reason := self._selection.lean_reason:
+                raise EmbeddingError(reason)
             raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
         if batch < 1:
             raise UsageError(f"a batch of {batch} is too small", f"use 1 to {_MOST_BATCH}")

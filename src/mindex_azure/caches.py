@@ -4,8 +4,7 @@ A round trip to the service costs more than most cached results do, and they can
 """
 
 from mindex.ids import short_hash
-from mindex.private_files import make_private_folder
-from mindex.store.engine_parts import SqliteStore
+from mindex.store.engine_parts import SqliteStore, make_private_folder
 from mindex.user_folders import cache_folder
 from mindex_azure.address import Address
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.model import Change, Record
-from mindex.nul import without_nul
 from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
 from mindex.store.engine_parts import duplicates_numbers_history as rules
 from mindex.store.engine_parts import program_numbers as numbering
-from mindex.store.engine_parts import record_json, targets_by_source
+from mindex.store.engine_parts import record_json, targets_by_source, without_nul
 from mindex_postgres import program_numbers, record_rows
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine

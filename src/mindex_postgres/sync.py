@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from mindex.clock import now_ms
 from mindex.model import Change
-from mindex.nul import without_nul
-from mindex.store.engine_parts import MergedRecord, SyncRow, duplicate_of, put_merged
+from mindex.store.engine_parts import MergedRecord, SyncRow, duplicate_of, put_merged, without_nul
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.entries import ENTRIES_LOCK, read_changes, to_change

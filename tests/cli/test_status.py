@@ -87,7 +87,7 @@ def test_stats_of_every_agent_count_all_memories(mindex: Mindex) -> None:
     assert mindex("--agent", "*", "stats").out.startswith("2 memories (1 fact, 1 preference)\n")
 
 
-@pytest.mark.sqlite_only  # damage done by statements of SQLite; tests/store/test_postgres.py has those of PostgreSQL
+@pytest.mark.sqlite_only  # damage done by statements of SQLite; tests of PostgreSQL have those of that engine
 @pytest.mark.parametrize(
     ("harm", "check"),
     [

@@ -26,7 +26,7 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.known_servers import server_spec
 from mindex.providers.server import Server
 from mindex.store.open import open_store
-from tests.azure_search_server import AzureSearchServer
+from tests.mindex_azure.azure_search_server import AzureSearchServer
 from tests.providers.servers import ModelServer
 
 pytestmark = pytest.mark.server

@@ -30,7 +30,7 @@ from mindex.model import (
     Term,
 )
 from mindex.store.results import KeywordQuery
-from mindex.store.sqlite import posting_build
+from mindex.store.sqlite import posting_build, postings
 from mindex.store.sqlite.posting_lists import make_segment
 from mindex.store.sqlite.postings import PostingLimits
 from mindex.store.sqlite.store import SqliteStore
@@ -105,6 +105,22 @@ class no_postings:  # noqa: N801 - stands in for a method
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+def test_without_numpy_fts5_answers_and_nothing_is_built(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(1)
+    store.entries.add([memory(number, draw) for number in range(100)], by="me")
+    monkeypatch.setattr(postings, "missing_packages", lambda: ("numpy",))
+    store._engine.postings.build()
+    assert not uses_postings(store)
+    monkeypatch.undo()
+    store.vectors.pack()
+    assert uses_postings(store)
+    monkeypatch.setattr(postings, "missing_packages", lambda: ("numpy",))
+    assert not uses_postings(store)
+    assert_answers_agree(store, path, draw)
 
 
 @pytest.mark.parametrize("seed", range(8))

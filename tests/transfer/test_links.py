@@ -10,7 +10,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.model.transfer import ImportReport
-from tests.transfer.foreign_programs import make
+from tests.mindex_compat.importers.foreign_programs import make
 
 TEXT = "# Accounts\n\nThe treasurer keeps the ledger under the third stair.\n"
 KINDS = ("notes", "claude-code", "markdown", "memorizer", "memory-search")

@@ -207,6 +207,11 @@ def _report_wrong_call(error: click.ClickException, as_json: bool) -> int:
 
 def _unexpected_error(error: Exception) -> MindexError:
     """Return a bug of mindex as one line like any other error, with its place in the code."""
+    if isinstance(error, ModuleNotFoundError):
+        from mindex.optional_packages import lacks_package  # only an error needs it
+
+        if lacking := lacks_package(error):
+            return lacking
     import traceback  # only a bug needs it
 
     place = traceback.extract_tb(error.__traceback__)[-1]

@@ -16,6 +16,7 @@ from mindex.config import Settings
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.model import Model, Tier
 from mindex.model.spaces import EmbedderSpec, Space, model_title, visible
+from mindex.optional_packages import lean_reason
 from mindex.provider_table import PROVIDERS, Provider
 from mindex.providers.base import ProviderSettings, Unavailable
 from mindex.providers.embed.base import Embedder, ReportsTrouble
@@ -80,19 +81,28 @@ class EmbedderSelection:
             if call is not None:
                 call()
 
+    @cached_property
+    def lean_reason(self) -> str:
+        """Why this installation embeds nothing, whatever the settings name; '' if it can."""
+        return lean_reason(self._settings.text("embedding.provider"))
+
+    @property
+    def _is_off(self) -> bool:
+        return self._settings.text("embedding.provider") == "none" or bool(self.lean_reason)
+
     def last_active(self) -> ActiveEmbedder | None:
         """The embedder of the space that was active when that was last read; None while none was.
 
         For searches: they notice when another space is active.
         """
-        if self._override is not None or self._settings.text("embedding.provider") == "none":
+        if self._override is not None or self._is_off:
             return self._override or _NO_EMBEDDER
         active = self._active
         return active if active is not None and active.space else None
 
     def active(self) -> ActiveEmbedder:
         """The embedder for the next operation, of the space that is active now. Costs one cheap read."""
-        if self._override is not None or self._settings.text("embedding.provider") == "none":
+        if self._override is not None or self._is_off:
             return self._override or _NO_EMBEDDER
         space = self._store.vectors.active_space()
         with self._lock:
@@ -272,7 +282,10 @@ class EmbedderSelection:
         return f"the settings name {wanted}, this memory was embedded with {had}; run `mindex reembed`"
 
     def notes(self) -> tuple[str, ...]:
-        """The mismatch of the active space, once per process."""
+        """The mismatch of the active space, or what this installation lacks, once per process."""
+        if self.lean_reason and not self._noted and self._override is None:
+            self._noted = True
+            return (self.lean_reason,)
         active = self._active
         if self._noted or active is None or not active.space:
             return ()
@@ -330,7 +343,7 @@ class EmbedderSelection:
         active = self.active()
         embedder = active.embedder
         if embedder is None:
-            return "keyword", ""
+            return "keyword", self.lean_reason
         if trouble := embedder.trouble() if isinstance(embedder, ReportsTrouble) else "":
             return "keyword", trouble
         spaces = self._store.vectors.spaces(counted=False)

@@ -3,6 +3,8 @@
 from mindex.database_url import refuse_password
 from mindex.embedding_text import embedded_text
 from mindex.fail_fast import fails_fast
+from mindex.nul import without_nul
+from mindex.private_files import make_private_folder
 from mindex.store import record_json
 from mindex.store.background import BackgroundWriter
 from mindex.store.cache_kinds import CONTEXT_CACHE, TEXT_CACHES, context_key
@@ -61,14 +63,14 @@ from mindex.store.usage_counts import UsageCounts
 
 __all__ = [
     "CONTEXT_CACHE", "TEXT_CACHES", "Access", "Accesses", "BackgroundWriter", "ExistingRecord", "ExportRow",
-    "ExportSnapshot", "ExportedVectors", "Extraction", "Former", "ImportPreview", "KeywordQuery",
-    "KeywordResult", "KindGroup", "Label", "Link", "MergedRecord", "NearestRecords", "Page",
-    "PlacedChunk", "RankingContext", "RankingSignals", "RestoreOptions", "RestoreOutcome", "ScoredRecord",
-    "SpaceRoles", "SqliteStore", "StoredChunk", "SyncRow", "TaggedChunk", "TermStatistics", "UsageCounts",
-    "WaitingCacheValues", "bm25", "by_program", "context_key", "correct_tags", "decode_canary", "decode_object",
-    "describe_space", "described_space", "duplicate_of", "duplicates_numbers_history", "embedded_text", "encode",
-    "encode_canary", "fails_fast", "first_names", "first_of_each_group", "former_slots", "glob_expression",
-    "glob_matches", "holds_literally", "is_as_last_changed", "is_glob", "kind_group", "name_taken",
+    "ExportSnapshot", "ExportedVectors", "Extraction", "Former", "ImportPreview", "KeywordQuery", "KeywordResult",
+    "KindGroup", "Label", "Link", "MergedRecord", "NearestRecords", "Page", "PlacedChunk", "RankingContext",
+    "RankingSignals", "RestoreOptions", "RestoreOutcome", "ScoredRecord", "SpaceRoles", "SqliteStore",
+    "StoredChunk", "SyncRow", "TaggedChunk", "TermStatistics", "UsageCounts", "WaitingCacheValues", "bm25",
+    "by_program", "context_key", "correct_tags", "decode_canary", "decode_object", "describe_space",
+    "described_space", "duplicate_of", "duplicates_numbers_history", "embedded_text", "encode", "encode_canary",
+    "fails_fast", "first_names", "first_of_each_group", "former_slots", "glob_expression", "glob_matches",
+    "holds_literally", "is_as_last_changed", "is_glob", "kind_group", "make_private_folder", "name_taken",
     "path_matches", "plan_chunks", "program_numbers", "put_merged", "query_vector", "record_json",
-    "refuse_password", "require_role", "restore", "spaces", "targets_by_source",
+    "refuse_password", "require_role", "restore", "spaces", "targets_by_source", "without_nul",
 ]  # fmt: skip

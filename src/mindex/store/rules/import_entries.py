@@ -13,6 +13,7 @@ from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.model.program_numbers import LAST_NUMBER, Slot
 from mindex.nul import without_nul
+from mindex.optional_packages import missing_packages
 from mindex.store.export_rows import (
     Accesses,
     ExistingRecord,
@@ -251,6 +252,8 @@ def _named_as_here(statements: RestoreStatements, vectors: ExportedVectors) -> E
 
 def _serves(statements: RestoreStatements, vectors: ExportedVectors) -> bool:
     """Whether exported vectors can be what they say they are; the others are made again, like any that are missing."""
+    if missing_packages():
+        return False
     import numpy as np  # only for rows with vectors: it costs more than a whole import without them
 
     active = statements.serving_space()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mindex.analyzer import COLUMNS, analyze_record, fold
 from mindex.errors import NoSpaceError, StoreError
 from mindex.model import Check, Progress, Report
+from mindex.optional_packages import missing_packages
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.sqlite import record_rows
@@ -45,8 +46,9 @@ def deep_checks(engine: SqliteEngine, report: Report | None) -> tuple[Check, ...
             "history": run.history,
             "words of all records": run.words,
             "tags and names": run.names,
-            "packed vectors": lambda: _packed_vectors(engine, connection),
         }
+        if not missing_packages():
+            named["packed vectors"] = lambda: _packed_vectors(engine, connection)
         found = [_made(name, check) for name, check in named.items()]
     if not engine.database.read_only:
         with suppress(NoSpaceError):  # then it is left out, as where the file is read-only

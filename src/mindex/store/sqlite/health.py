@@ -7,6 +7,7 @@ from random import choice
 
 from mindex.analyzer import COLUMNS, analyze_record
 from mindex.model import Check, Term
+from mindex.optional_packages import missing_packages
 from mindex.private_files import is_public
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.sqlite import record_rows
@@ -34,7 +35,7 @@ length(data) = 0 OR length(data) % (4 * (SELECT dimensions FROM models m WHERE m
 def checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
     """Every check; one that cannot even be made because the file is damaged says so instead of raising."""
     named = {"file": _integrity, "keyword index": _words, "vectors": _vectors, "words of a sample": _tokens}
-    if has_postings(connection):
+    if has_postings(connection) and not missing_packages():  # they are arrays of numpy
         named["posting lists"] = _postings
     found = []
     for name, check in named.items():

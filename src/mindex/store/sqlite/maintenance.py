@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindex.optional_packages import missing_packages
 from mindex.store.base import CollectionCount, StoreStatus
 from mindex.store.sqlite import caches, keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
@@ -73,7 +74,8 @@ class SqliteMaintenance:
                 drop_unusable_vectors(connection)
             record_rows.rebuild_names(connection)
             connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
-        self._engine.vectors.pack(force=True)
+        if not missing_packages():
+            self._engine.vectors.pack(force=True)
         self._engine.postings.build_anew()
         self._database.compact()
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mindex.errors import MindexError
+from mindex.optional_packages import missing_packages
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.queries import read_value
@@ -76,7 +77,8 @@ class Postings:
         self._searches += for_search
         seq = read_value(connection, SEQ)  # an older file that is read-only has no other table of them
         self._due = self._is_due(connection, seq)
-        if seq is None or not (self._searches > 1 or _last_key(connection) >= self._limits.alone):
+        worth_loading = self._searches > 1 or _last_key(connection) >= self._limits.alone
+        if seq is None or not worth_loading or missing_packages():  # they are arrays of numpy
             yield None
             return
         with self._lock:
@@ -138,7 +140,7 @@ class Postings:
 
     def _is_due(self, connection: sqlite3.Connection, seq: int | None) -> bool:
         """Whether there is probably something to do: looked up in each search, so no more than the last numbers."""
-        if self._database.read_only:
+        if self._database.read_only or missing_packages():
             return False
         if seq is None:
             return _last_key(connection) >= self._limits.records

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from mindex.model import Model, Record, RecordVectors, VectorArray
+from mindex.optional_packages import missing_packages
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import record_rows, spaces
 from mindex.store.sqlite.engine import SqliteEngine
@@ -157,5 +158,6 @@ class SqliteVectorStore:
         while more:
             with self._database.write() as connection:
                 more = spaces.drop_some(connection)
-        self._engine.vectors.forget()
+        if not missing_packages():
+            self._engine.vectors.forget()
         return unused

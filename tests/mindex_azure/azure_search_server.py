@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
-from tests.azure_search_queries import BadRequest, Filter, LuceneQuery
+from tests.mindex_azure.azure_search_queries import BadRequest, Filter, LuceneQuery
 
 VERSION = "2026-04-01"
 KEY = "wire-format-admin-key-0123456789"

@@ -11,8 +11,8 @@ from mindex.memory import Memory
 from mindex.model import Filters
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import load_importer
-from tests.transfer import foreign_programs
-from tests.transfer.foreign_programs import DAY, NOON, memorizer
+from tests.mindex_compat.importers import foreign_programs
+from tests.mindex_compat.importers.foreign_programs import DAY, NOON, memorizer
 
 
 def test_facts_keep_their_agents_and_conversations(tmp_path: Path, keyword_memory: Memory) -> None:

@@ -11,8 +11,8 @@ from mindex.memory import Memory
 from mindex.model import Filters, Record
 from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
 from tests.conftest import write
+from tests.mindex_compat.importers import foreign_programs
 from tests.running import run_here
-from tests.transfer import foreign_programs
 
 every_format = pytest.mark.parametrize("name", foreign_programs.MAKERS)
 

@@ -16,9 +16,9 @@ from mindex.memory import Memory
 from mindex.model import Usage
 from mindex.model.transfer import ImportReport, TableReport
 from mindex.present.transfer import import_text
-from tests.transfer.foreign_programs import mudpuppy
-from tests.transfer.foreign_programs.build import DAY, NOON, Rows, fill
-from tests.transfer.foreign_programs.full import FULL, MUDPUPPY, make_full
+from tests.mindex_compat.importers.foreign_programs import mudpuppy
+from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, Rows, fill
+from tests.mindex_compat.importers.foreign_programs.full import FULL, MUDPUPPY, make_full
 
 every_program = pytest.mark.parametrize("program", FULL)
 

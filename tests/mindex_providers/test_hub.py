@@ -25,8 +25,8 @@ from mindex.providers.hub.pulled import PulledModel, hub_folder, pulled_model
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex_providers.hub import client
 from mindex_providers.hub.pull import pull
+from tests.mindex_providers.hub_server import HubServer, Repo
 from tests.providers import onnx_models
-from tests.providers.hub_server import HubServer, Repo
 from tests.providers.onnx_models import rows, settings
 from tests.running import is_one_error, kill, run, start, wait_until
 

@@ -12,9 +12,16 @@ from mindex.memory import Memory
 from mindex.model import Record
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import load_importer
-from tests.transfer.foreign_programs import memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy, text_files
-from tests.transfer.foreign_programs.build import DAY, NOON, fill, insert, lines
-from tests.transfer.foreign_programs.text_files import message
+from tests.mindex_compat.importers.foreign_programs import (
+    memorizer,
+    memory_exchange,
+    memory_mcp,
+    memory_search,
+    mudpuppy,
+    text_files,
+)
+from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, fill, insert, lines
+from tests.mindex_compat.importers.foreign_programs.text_files import message
 
 __all__ = [
     "DATABASES",

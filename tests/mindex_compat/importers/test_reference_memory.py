@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mindex.transfer.format_detection import detect_importer, load_importer
 from mindex.transfer.importer_base import ExportRow, SkippedRow
-from tests.transfer.foreign_programs import lines
+from tests.mindex_compat.importers.foreign_programs import lines
 
 
 def records(path: Path) -> list[ExportRow]:

@@ -11,8 +11,8 @@ from mindex.memory import Memory
 from mindex.present.transfer import import_text
 from mindex.transfer.format_detection import load_importer
 from mindex.transfer.importer_base import SkippedRow
-from tests.transfer import foreign_programs
-from tests.transfer.foreign_programs import DAY, NOON, memory_mcp, memory_search
+from tests.mindex_compat.importers import foreign_programs
+from tests.mindex_compat.importers.foreign_programs import DAY, NOON, memory_mcp, memory_search
 
 
 def reasons(name: str, path: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from mcp import Client
 from mindex.memory import Memory
 from mindex.model.transfer import ImportReport
 from tests.mcp.conftest import KEYWORD, Served, text
-from tests.transfer.foreign_programs import NOON, SCHEMAS, fill
+from tests.mindex_compat.importers.foreign_programs import NOON, SCHEMAS, fill
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from mindex.memory import Memory
 from mindex.present.answer_view import view_answer
 from tests.conftest import write
 from tests.mcp.conftest import text as text_of
-from tests.transfer.foreign_programs import fill, memory_exchange
+from tests.mindex_compat.importers.foreign_programs import fill, memory_exchange
 
 NAME = "memory-exchange"
 

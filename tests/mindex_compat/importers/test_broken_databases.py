@@ -16,9 +16,9 @@ from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import detect_importer, load_importer
 from mindex.transfer.importer_base import DocumentRows
 from mindex_compat import foreign_sqlite
+from tests.mindex_compat.importers import foreign_programs
+from tests.mindex_compat.importers.foreign_programs import mudpuppy
 from tests.running import is_one_error, run_here
-from tests.transfer import foreign_programs
-from tests.transfer.foreign_programs import mudpuppy
 
 every_database = pytest.mark.parametrize("name", foreign_programs.DATABASES)
 

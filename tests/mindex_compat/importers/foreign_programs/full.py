@@ -6,8 +6,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.transfer.foreign_programs import memorizer, memory_exchange, memory_mcp, memory_search, mudpuppy
-from tests.transfer.foreign_programs.build import DAY, NOON, Rows, fill
+from tests.mindex_compat.importers.foreign_programs import (
+    memorizer,
+    memory_exchange,
+    memory_mcp,
+    memory_search,
+    mudpuppy,
+)
+from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, Rows, fill
 
 _BLOB = b"\0\0\x80?" * 8
 

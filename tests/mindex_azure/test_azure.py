@@ -35,12 +35,12 @@ from mindex_azure.connection import Connection
 from mindex_azure.documents import key_of
 from mindex_azure.odata import any_of, quoted
 from mindex_azure.store import AzureStore
-from tests.azure_search_queries import Filter
-from tests.azure_search_server import KEY, AzureSearchServer
 from tests.conftest import HANDBOOK, write
 from tests.contract.records import EVERYTHING, MODEL, axis, found, nearest, update
 from tests.handbook_questions import ANSWERED
 from tests.mcp.conftest import KEYWORD, text
+from tests.mindex_azure.azure_search_queries import Filter
+from tests.mindex_azure.azure_search_server import KEY, AzureSearchServer
 from tests.running import run_here
 
 pytestmark = pytest.mark.server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.transfer.foreign_programs.build import lines
+from tests.mindex_compat.importers.foreign_programs.build import lines
 
 
 def make_reference_memory(path: Path) -> int:

@@ -11,8 +11,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mindex_azure.schema import definition
-from tests.azure_search_queries import BadRequest, Filter, LuceneQuery
-from tests.azure_search_server import KEY, VERSION, AzureSearchServer
+from tests.mindex_azure.azure_search_queries import BadRequest, Filter, LuceneQuery
+from tests.mindex_azure.azure_search_server import KEY, VERSION, AzureSearchServer
 
 pytestmark = pytest.mark.server
 
