@@ -9,6 +9,7 @@ measured on the whole text again and again: a recall costs little more than its 
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,7 +19,6 @@ from mindex.clock import to_iso
 from mindex.mcp.dialects.memory_mcp_type_and_lifetime import family_of
 from mindex.mcp.tools import JsonObject
 from mindex.model import Answer, Record
-from mindex.present.budget import most_that_fit
 from mindex.present.record_view import summary_of
 from mindex.present.to_json import Json
 from mindex.store.base import RankingSignals
@@ -122,7 +122,8 @@ def _index(records: Sequence[Record], size: int, least: int = _LEAST_SUMMARY) ->
         ]
 
     longest = max(map(len, summaries), default=0)
-    length = most_that_fit(longest, lambda length: len(_fitting(rows(length), size)[0]) == len(records))
+    lengths = range(1, longest + 1)
+    length = bisect_left(lengths, True, key=lambda length: len(_fitting(rows(length), size)[0]) < len(records))
     return _fitting(rows(max(length, least)), size)
 
 
