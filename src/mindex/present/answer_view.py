@@ -431,4 +431,6 @@ def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
     """An entry of the dual view's index: an id and at most twenty words, a summary or the words around the match."""
     matches = matched_ranges(hit.record.text, terms)
     line = line_about(hit.record, matches) if hit.record.kind == "profile" else best_line(hit.record, matches)
+    if hit.weak:
+        line = shortened_words(line, _WEAK_BYTES - size_of(hit.record.id) - 1)
     return RecordView(id=hit.record.id, summary=line, conflicts=ids_of(hit.conflicts))

@@ -129,7 +129,7 @@ def _placed(head: RecordView, layout: Layout, first: int, last: int) -> RecordVi
 def row_with(head: RecordView, layout: Layout | None, chosen: Sequence[int]) -> RecordView:
     """A row with the passages that were chosen of its text."""
     if layout is None or not chosen:
-        return head
+        return head if layout is None else replace(head, text="")
     runs = layout.runs(chosen)
     placed = _placed(head, layout, runs[0].first_line, runs[-1].last_line)
     return replace(

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 # Chosen on the development set `passages_dev`, see docs/quality.md.
 _TERM_POWER = 3  # of the share of the query's weight that a passage has: many of its words say more than each alone
 _COSINE = 6.0  # e to the power of so many times the distance to the best cosine
-_FIRST = 0.3  # what the first passage of a record has in addition
-_NEIGHBOUR = 0.15  # of the value of a passage that the one beside it in its block adds
-_LENGTH_POWER = 0.4  # of the length of a passage: a longer one says more
-_SEEN, _LEAST_SEEN = 0.5, 0.2  # what a word is worth again for each earlier hit that has it, and at least
-_UNMATCHED = 1e-3  # the value of a passage without a word of the query: its cosine still counts
+_NEIGHBOUR, _OTHER_BLOCK = 0.15, 0.05  # of the value of a passage that the one beside it has, in its block or not
+_LENGTH_POWER = 0.5  # of the length of a passage: a longer one says more
+_SEEN, _LEAST_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least
+_UNMATCHED = 1e-5  # without a word of the query: the value of the nearest passage, or what the others have of the best
 _REPEATED = 1e-6  # of the gain of a passage that an earlier hit has as well
 _LARGE = 600  # bytes: above this, a passage that does not fit may end an order early
 _LINE_GAIN = 1e-9  # of a hit that is only a line
@@ -103,15 +102,14 @@ def _gains_of(
     cosines = _passage_cosines(hit, passages)
     near = max(near, max(cosines, default=0.0))
     values = [
-        (sum(found.values()) ** _TERM_POWER + _UNMATCHED) * exp(_COSINE * (cosine - near))
+        max(sum(found.values()) ** _TERM_POWER, _UNMATCHED) * exp(_COSINE * (cosine - near))
         for found, cosine in zip(matched, cosines, strict=True)
     ]
-    if values:
-        values[0] *= 1 + _FIRST
+    best = max(range(len(values)), key=values.__getitem__, default=0)
+    lent = _lent_by_neighbours(values, passages)
     gains = []
     for i, (passage, found) in enumerate(zip(passages, matched, strict=True)):
-        beside = [values[j] for j in (i - 1, i + 1) if 0 <= j < len(values) and passages[j].block == passage.block]
-        value = values[i] + _NEIGHBOUR * max(beside, default=0.0)
+        value = values[i] + lent[i] if found or i == best else lent[i] + _UNMATCHED * values[best] / (1 + abs(i - best))
         total = sum(found.values())
         new = sum(share * max(_SEEN ** seen.get(term, 0), _LEAST_SEEN) for term, share in found.items())
         length = passage.end - passage.start
@@ -124,6 +122,20 @@ def _gains_of(
     for term in {term for found in matched for term in found}:
         seen[term] = seen.get(term, 0) + 1
     return tuple(gains)
+
+
+def _lent_by_neighbours(values: Sequence[float], passages: Sequence[Passage]) -> list[float]:
+    """What each passage has of the values beside it: less with each passage, and least from another block."""
+    lent = [0.0] * len(values)
+    for order in (range(len(values)), range(len(values) - 1, -1, -1)):
+        passed, before = 0.0, -1
+        for i in order:
+            if before >= 0:
+                passed = max(passed, values[before])
+                passed *= _NEIGHBOUR if passages[before].block == passages[i].block else _OTHER_BLOCK
+            lent[i] = max(lent[i], passed)
+            before = i
+    return lent
 
 
 def _passage_cosines(hit: Hit, passages: Sequence[Passage]) -> list[float]:

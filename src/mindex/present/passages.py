@@ -11,7 +11,7 @@ from mindex.model import Range
 from mindex.values import dataclass
 
 LONGEST = 480  # characters of a sentence; a longer one is cut at a clause, else between words
-SHORTEST = 40  # characters; a shorter sentence is joined to the next one
+SHORTEST = 24  # characters; a shorter sentence is joined to the next one
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INDENTED = re.compile(r"(?: {4}|\t)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mindex.present.fence import body, continued, inline, one_line
 from mindex.present.passage_layout import GAP
-from mindex.present.record_view import RecordView, field_text, with_lines
+from mindex.present.record_view import RecordView, field_text, shortened_place, with_lines
 from mindex.present.to_json import to_json
 from mindex.text_match import matched_ranges
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mindex.present.answer_view import AnswerView, DualView
     from mindex.present.to_json import Json
 
+_NAME = 30  # bytes of a file name in a line
 TRUNCATED = " […truncated]"
 _WIDEST = 60  # characters of a column
 _MOST_LINES = 20  # of a list in a report
@@ -111,7 +112,8 @@ def _out_of_order(rows: Sequence[RecordView]) -> bool:
 
 def line_text(row: RecordView) -> str:
     """A row of the digest or compact view."""
-    where = row.at or (row.path or "").rpartition("/")[2] + (f" ({row.collection})" if row.collection else "")
+    name = shortened_place((row.path or "").rpartition("/")[2], _NAME)
+    where = row.at or name + (f" ({row.collection})" if row.collection else "")
     first = f"{row.id} {inline(where)}" if where else row.id
     last = [*([_anchor(row.anchor)] if row.anchor else []), *_conflicts(row)]
     return " · ".join([first, *_facts(row, _LINE), *last, *(["truncated"] if row.truncated else [])])
