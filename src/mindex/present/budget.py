@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LEAST_BUDGET = 50
 # From this budget on, a row says what it is about and how well it fits; below, every token is for its text.
-RICH_BUDGET = 250
+RICH_BUDGET = 300
 _BYTES = 4  # of a token
 _LEAST_CODE = 100  # bytes of a part of a code block
 

@@ -54,21 +54,32 @@ def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
     head = paint(_head(shown, shown.rows), _DIM, colour)
     notes = [paint(line, _YELLOW, colour) for line in _notes_of(shown)]
     if any(row.text is not None for row in shown.rows):
-        return "\n\n".join([head, *_blocks(shown.rows, colour), *(["\n".join(notes)] if notes else [])])
+        return "\n\n".join([head, *_blocks(shown.rows, shown.terms, colour), *(["\n".join(notes)] if notes else [])])
     lines = [line_text(row) for row in shown.rows]
     if colour:
         lines = [_highlighted(line, shown.terms) for line in aligned([line.split(" · ") for line in lines])]
     return "\n".join([head, *lines, *notes])
 
 
-def _blocks(rows: Sequence[RecordView], colour: bool) -> list[str]:
+def _blocks(rows: Sequence[RecordView], terms: QueryTerms, colour: bool) -> list[str]:
     """A block for each row with a text; rows without one that follow each other are the lines of one block."""
     groups = [(has_text, list(group)) for has_text, group in groupby(rows, key=lambda row: row.text is not None)]
     return [
         block
         for has_text, group in groups
-        for block in ([record_text(row, colour) for row in group] if has_text else ["\n".join(map(line_text, group))])
+        for block in (
+            [record_text(_with_matches(row, terms) if colour else row, colour) for row in group]
+            if has_text
+            else ["\n".join(map(line_text, group))]
+        )
     ]
+
+
+def _with_matches(row: RecordView, terms: QueryTerms) -> RecordView:
+    """A row whose matches a terminal highlights."""
+    if row.runs:
+        return replace(row, runs=tuple(replace(run, text=_highlighted(run.text, terms)) for run in row.runs))
+    return replace(row, highlights=matched_ranges(row.text or "", terms))
 
 
 def dual_text(shown: DualView, *, colour: bool = False) -> str:
@@ -79,7 +90,7 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
         " · ".join([f"{id_} {inline(summary or '')}".rstrip(), *_conflicts(row)])
         for id_, summary, row in zip(ids, summaries, shown.index, strict=True)
     ]
-    blocks = [record_text(row, colour) for row in shown.rows]
+    blocks = _blocks(shown.rows, shown.terms, colour)
     head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
     notes = "\n".join(paint(line, _YELLOW, colour) for line in _notes_of(shown))
     return "\n\n".join(filter(None, ["\n".join([head, *lines]), *blocks, notes]))
