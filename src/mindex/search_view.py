@@ -5,15 +5,17 @@ from typing import Any
 
 from mindex.memory import Memory
 from mindex.model import Answer
-from mindex.present.answer_view import AnswerView, View, only_weak, view_answer
+from mindex.present.answer_view import PASSAGE_TOKENS, AnswerView, View, view_answer
 from mindex.present.output_formats import within_budget
 from mindex.search.query import MAX_LIMIT
 from mindex.values import replace
 
+_LIMIT = 5
+
 
 def names_files(view: str, form: str = "text") -> bool:
     """Return whether the output names a file by its path alone."""
-    return view in ("compact", "digest") or form in ("md", "csv", "files")
+    return view in ("passages", "compact", "digest") or form in ("md", "csv", "files")
 
 
 def search_view(
@@ -21,7 +23,7 @@ def search_view(
     query: str,
     view: View = "full",
     *,
-    limit: int = 5,
+    limit: int | None = None,
     budget: int | None = None,
     form: str = "text",
     explain: bool = False,
@@ -30,13 +32,20 @@ def search_view(
 ) -> tuple[Answer, AnswerView]:
     """Return an answer with these notes, and as much of it as the view and the budget show in a format.
 
-    `options` are those of `Memory.search`. The dual view lists all hits, and has `limit` of them in detail.
+    `options` are those of `Memory.search`. The dual view lists all hits, and has `limit` of them in detail. Without a
+    limit there are five hits; the view `passages` takes its passages from as many as a larger budget has space for.
     """
+    if limit is None:
+        limit = _LIMIT
+        if view == "passages" and budget is not None:
+            limit = min(MAX_LIMIT, max(_LIMIT, budget // PASSAGE_TOKENS))
     is_dual = view == "dual"
     most = MAX_LIMIT if is_dual and limit >= 1 else limit
-    answer = memory.search(query, limit=most, logged=False, **options)
+    passages = view in ("passages", "dual") or budget is not None
+    answer = memory.search(query, limit=most, logged=False, passages=passages, **options)
     answer = replace(answer, notes=(*answer.notes, *notes))
-    several = (names_files(view, form) or only_weak(answer)) and memory.collections.several()
+    names = names_files(view, form) or budget is not None or any(hit.weak for hit in answer.hits)
+    several = names and memory.collections.several()
     shown = within_budget(
         lambda most: view_answer(
             answer,

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.errors import UsageError
-from mindex.model import GetResult, Record
+from mindex.model import Answer, GetResult, Record
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
 from mindex.present.budget import LEAST_BUDGET
 from mindex.present.output_formats import formatted
+from mindex.present.passage_choice import passage_gains
+from mindex.present.passage_layout import Layout
 from mindex.present.records_view import view_records
 from mindex.present.to_json import compact_json
 from mindex.present.token_count import count_tokens
@@ -27,11 +29,12 @@ def test_a_budget_that_is_too_small_is_an_error() -> None:
 
 
 def test_when_not_even_one_result_fits_the_first_comes_truncated_and_marked() -> None:
-    shown = view_answer(answer(hit(1, "word " * 2_000), hit(2)), budget=200)
-    assert len(shown.rows) == 1
-    assert shown.rows[0].truncated
-    assert shown.has_more
-    assert 150 < shown.tokens <= 200
+    for view in ("full", "passages"):
+        shown = view_answer(answer(hit(1, "word " * 2_000), hit(2, "word " * 2_000)), view, budget=100)
+        assert len(shown.rows) == 1
+        assert shown.rows[0].truncated
+        assert shown.has_more
+        assert 75 < shown.tokens <= 100
 
 
 def test_a_memory_in_the_least_budget_is_more_than_its_id() -> None:
@@ -55,18 +58,34 @@ def test_rows_that_do_not_fit_are_left_out_and_counted() -> None:
     shown = view_answer(answer(*(hit(number, "word " * 100) for number in range(1, 6))), budget=500)
     assert 1 < len(shown.rows) < 5
     assert shown.has_more
-    assert shown.notes == (f"budget of 500 tokens: {len(shown.rows)} of 5 shown, {len(shown.rows)} cut short",)
-
-
-def test_more_rows_with_less_of_their_texts_come_before_fewer_whole_ones() -> None:
-    whole = answer(*(hit(number, "word " * 200) for number in range(1, 6)))
-    shown = view_answer(whole, budget=1_000)
-    assert len(shown.rows) == 5
-    assert all(len(row.text or "") >= 300 for row in shown.rows)
-    assert 950 < shown.tokens <= 1_000
+    assert shown.notes == (f"budget of 500 tokens: {len(shown.rows)} of 5 shown, as passages",)
 
 
 texts = st.text(max_size=3000) | st.text(alphabet="東京 ab\n", max_size=3000)
+PIECES = (
+    "Data {0} is cached in Redis. ",
+    "The cache is cleared at night {0}. ",
+    "Nothing of interest {0}, move on to the next one. ",
+    "\n\n",
+    "\n\n| key {0} | ttl |\n| --- | --- |\n| a {0} | 9 |\n| data {0} | 10 |\n\n",
+    "\n- an item {0} of a list\n",
+    "数据缓存在东京{0}。",
+    "\n\n### Cache {0}\n\n",
+    "\n\n```\ncache = {0}\n\ndata({0})\n```\n\n",
+)
+
+
+def long_sentence(number: int) -> str:
+    return "".join(f"data {number}.{word}, " for word in range(60))
+
+
+def text_of(pieces: list[int]) -> str:
+    """A text of which no two passages are the same."""
+    made = [PIECES[piece].format(at) if piece < len(PIECES) else long_sentence(at) for at, piece in enumerate(pieces)]
+    return "".join(made)
+
+
+prose = st.lists(st.integers(0, len(PIECES)), max_size=40).map(text_of)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -88,6 +107,57 @@ def test_the_budget_is_never_exceeded_and_never_leaves_nothing(
     assert shown.tokens <= budget
     assert all(count_tokens(formatted(shown, form)) <= budget for form in ("md", "csv"))
     assert not bodies or shown.rows or (isinstance(shown, DualView) and shown.index)
+
+
+# ── a larger budget or limit never shows less ─────────────────────────────────────────────────────────────────
+
+
+def shown_gain(found: Answer, budget: int) -> float:
+    """The summed gain of the passages that are shown, by the lines and passages that the rows have."""
+    view = view_answer(found, "passages", budget=budget)
+    layouts = [Layout(one.record.text, one.record.path, one.record.first_line or 0) for one in found.hits]
+    gains = dict(
+        zip(
+            [one.record.id for one in found.hits],
+            zip(layouts, passage_gains(found.hits, layouts, found.terms, found.term_weights), strict=True),
+            strict=True,
+        )
+    )
+    total = 0.0
+    for row in view.rows:
+        layout, own = gains[row.id]
+        left = row.text or ""
+        for passage, gain in zip(layout.passages, own, strict=True):
+            text = layout.text[passage.start : passage.end]
+            if not row.truncated and (place := left.find(text)) >= 0:
+                total += gain
+                left = left[place + len(text) :]
+    return total
+
+
+@given(
+    bodies=st.lists(prose, min_size=1, max_size=8),
+    budget=st.integers(LEAST_BUDGET, 1_500),
+    more=st.integers(1, 400),
+    notes=st.lists(st.text(max_size=200), max_size=2),
+)
+def test_a_larger_budget_never_lowers_the_gain_of_what_is_shown(
+    bodies: list[str], budget: int, more: int, notes: list[str]
+) -> None:
+    hits = [replace(hit(number, f"{text} ({number})"), score=1 / (number + 1)) for number, text in enumerate(bodies)]
+    found = answer(*hits, notes=tuple(notes))
+    assert shown_gain(found, budget + more) >= shown_gain(found, budget) - 1e-9
+
+
+@given(
+    bodies=st.lists(prose, min_size=2, max_size=8),
+    limit=st.integers(1, 7),
+    budget=st.integers(LEAST_BUDGET, 1_500),
+)
+def test_a_larger_limit_never_lowers_the_gain_of_what_is_shown(bodies: list[str], limit: int, budget: int) -> None:
+    hits = [replace(hit(number, f"{text} ({number})"), score=1 / (number + 1)) for number, text in enumerate(bodies)]
+    fewer = answer(*hits[: min(limit, len(hits) - 1)])
+    assert shown_gain(answer(*hits), budget) >= shown_gain(fewer, budget) - 1e-9
 
 
 # ── records requested by name ─────────────────────────────────────────────────────────────────────────────────

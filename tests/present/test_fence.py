@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mindex.model import Answer, Change, GetResult, Hit, Record, Usage
 from mindex.model.reports import LabelCount, Session, SessionPage
-from mindex.present.answer_view import View, view_answer
+from mindex.present.answer_view import VIEWS, View, view_answer
 from mindex.present.entries import labels_text, sessions_text, thing_text
 from mindex.present.fence import INDENT, body, continued, inline, quoted
 from mindex.present.history import history_text, undo_text
@@ -125,13 +125,16 @@ def test_the_text_is_all_there(record: Record) -> None:
     assert json.loads(compact_json(view_records(GetResult((record,)))))["records"][0]["text"] == record.text
 
 
-@given(st.lists(stored, min_size=1, max_size=4), st.sampled_from(["full", "compact", "digest", "dual"]), texts)
+@given(st.lists(stored, min_size=1, max_size=4), st.sampled_from(VIEWS), texts)
 def test_a_reader_of_an_answer_finds_exactly_its_hits(records: list[Record], view: View, note: str) -> None:
     hits = tuple(Hit(record, 0.6, 0.9) for record in records)
     found = Answer("q", "hybrid", "blend", len(hits), False, hits, (note,), terms=parse("forged").terms)
-    text = view_answer(found, view).text()
+    text = view_answer(found, view, budget=4_000).text()
     index = [record.id for record in records] if view in ("compact", "digest", "dual") else []
-    blocks = [name for record in records for name in expected(record)] if view in ("full", "dual") else []
+    blocks = [name for record in records for name in expected(record)] if view == "full" else []
+    if view in ("passages", "dual"):
+        anchored = [(record.id, "anchor" in record.fields) for record in records]
+        blocks = [name for id_, has_anchor in anchored for name in (id_, *(["anchor"] if has_anchor else []))]
     assert kinds(text) == [str(len(hits)), *index, *blocks, "note"]
 
 

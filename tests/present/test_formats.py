@@ -50,8 +50,8 @@ def test_markdown_shows_the_relevance_alone() -> None:
 
 
 def test_a_cut_is_marked_and_noted_in_every_format() -> None:
-    shown = view_answer(answer(hit(1, "considerable " * 500), hit(2)), budget=200)
-    note = "budget of 200 tokens: 1 of 2 shown, cut short"
+    shown = view_answer(answer(hit(1, "considerable " * 500), hit(2, "considerable " * 500)), budget=300)
+    note = "budget of 300 tokens: 1 of 2 shown, as passages"
     assert shown.notes == (note,)
     assert "considerable […truncated]" in shown.text()
     markdown = formatted(shown, "md")

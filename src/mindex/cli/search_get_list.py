@@ -123,7 +123,7 @@ def search_command(
     if not words:
         raise click.MissingParameter(param_hint="'QUERY'", param_type="argument", ctx=click.get_current_context())
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
-        raise UsageError("--explain needs room", "use it with --view full or dual, as text or JSON")
+        raise UsageError("--explain needs room", "use it with --view full, passages or dual, as text or JSON")
     options["fusion"] = fusion or ""
     with context.memory() as memory:
         _, shown = search_view(

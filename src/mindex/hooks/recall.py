@@ -68,7 +68,7 @@ def _lines(answer: Answer, hits: Sequence[Hit], shown: Collection[str], session:
         return ()
     best = max(map(_own_score, answer.hits), default=0.0)
     return tuple(
-        recalled_line(hit, answer.terms)
+        recalled_line(hit, answer.terms, answer.term_weights)
         for hit in hits
         if not hit.weak
         and hit.record.id not in shown

@@ -7,7 +7,6 @@ from mindex.memories.importance import estimate_importance
 from mindex.memories.json_paths import leaves
 from mindex.memories.note_files import ROOT, NoteWrite, checked_path
 from mindex.present.answer_view import view_answer
-from mindex.present.budget import most_that_fit
 from mindex.present.fence import body, one_line
 from mindex.present.record_view import summary_of, view_record
 from mindex.present.records_view import view_records
@@ -25,6 +24,6 @@ from mindex.time_parser import parse_expiry, parse_time
 __all__ = [
     "FIELDS", "MAX_LIMIT", "ROOT", "Json", "NoteWrite", "RankingSignals", "Redactor", "Scope", "SearchOptions",
     "ThingKind", "analyze", "body", "checked_path", "estimate_importance", "json_paths", "leaves",
-    "make_private_folder", "most_that_fit", "note_lines", "one_line", "parse", "parse_expiry", "parse_time",
+    "make_private_folder", "note_lines", "one_line", "parse", "parse_expiry", "parse_time",
     "read_regular", "summary_of", "to_json", "view_answer", "view_record", "view_records",
 ]  # fmt: skip

@@ -1,31 +1,35 @@
-"""The token budget: cuts an answer, or records requested by name, until neither their text nor their JSON exceeds it.
+"""The token budget: how much of an answer, or of records requested by name, is shown.
 
-The view classes are passed in, and copied with `replace`: they import this module.
+What a row costs is counted once, from the bytes of its head line and of each of its passages, as text and as JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mindex.errors import UsageError
-from mindex.present.record_view import RecordView, text_and_place, truncated, without_description
+from mindex.present.fence import INDENT
+from mindex.present.passage_choice import Choice, Source, choose, passage_gains
+from mindex.present.passage_layout import GAP, Layout, Size, size_of_text
+from mindex.present.record_view import RecordView, with_lines
+from mindex.present.text import line_text, record_text
 from mindex.present.to_json import compact_json
 from mindex.present.token_count import count_tokens
 
 if TYPE_CHECKING:
-    from mindex.present.answer_view import AnswerView, DualView
+    from mindex.model import Hit, QueryTerms
+    from mindex.present.answer_view import AnswerView
     from mindex.present.records_view import RecordsView
 
     A = TypeVar("A", bound=AnswerView)
-    V = TypeVar("V", AnswerView, RecordsView)
 
 LEAST_BUDGET = 50
-_PASSAGE = 300  # characters of a passage that are worth a row of their own
-_WORTH_SHOWING = 80  # characters of a text that was cut
-_LEAST_SHOWN = 20  # where hardly anything fits: better than an id alone
+# From this budget on, a row says what it is about and how well it fits; below, every token is for its text.
+RICH_BUDGET = 300
+_BYTES = 4  # of a token
+_LEAST_CODE = 100  # bytes of a part of a code block
 
 
 def check_budget(budget: int | None) -> None:
@@ -41,234 +45,163 @@ def cost_of(view: AnswerView | RecordsView) -> int:
 
 def with_cost(view: A) -> A:
     """The answer with its own cost in `tokens`, the digits of that number included."""
-    for _ in range(4):
-        cost = cost_of(view)
-        if cost == view.tokens:
-            break
-        view = replace(view, tokens=cost)
-    return view
-
-
-def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `limit` that fits, 0 if none does. A number above one that does not fit must not fit."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
-
-
-def _longest(row: RecordView, view_of: Callable[[RecordView], V], budget: int, least: int = 0) -> V | None:
-    """The view with as much of the row's text as fits; None if that is part of it and less than `least` characters."""
-
-    def fits(size: int) -> bool:
-        return view_of(truncated(row, size)).tokens <= budget
-
-    length = len(row.text or "")
-    if fits(length):  # the whole text has no mark: it may fit where a little less does not
-        return view_of(row)
-    size = most_that_fit(length - 1, fits) if length else 0
-    return view_of(truncated(row, size)) if size >= min(length, least) and fits(size) else None
-
-
-# ── answers ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def fit_answer(whole: AnswerView, budget: int) -> AnswerView:
-    """Keep as many leading rows as fit with their best passages, and as much of each text as fits.
-
-    If not even one row fits, the first one, with as little beside its text as necessary.
-    """
-
-    def cut(count: int, size: int) -> AnswerView:
-        rows = _passages(whole.rows[:count], size)
-        note = f"budget of {budget} tokens: {count} of {len(whole.rows)} shown{_cut_rows_note(rows)}"
-        more = whole.has_more or count < len(whole.rows)
-        return with_cost(replace(whole, rows=rows, has_more=more, notes=(*whole.notes, note)))
-
-    count = most_that_fit(len(whole.rows), lambda count: cut(count, _PASSAGE).tokens <= budget)
-    if not count:
-        return _first_hit(whole, budget)
-    return cut(count, _longest_passage(whole.rows[:count], _PASSAGE, lambda size: cut(count, size).tokens <= budget))
-
-
-def _passages(rows: tuple[RecordView, ...], size: int) -> tuple[RecordView, ...]:
-    """The rows, their texts cut to at most `size` characters."""
-    return tuple(truncated(row, size) for row in rows)
-
-
-def _longest_passage(rows: tuple[RecordView, ...], least: int, fits: Callable[[int], bool]) -> int:
-    """The most characters of each text that fit; at least `least`, of which the caller knows that it fits."""
-    longest = max((len(row.text or "") for row in rows), default=0)
-    return max(least, most_that_fit(longest, fits))
-
-
-def _cut_rows_note(rows: tuple[RecordView, ...]) -> str:
-    """How many of the texts are cut, and how."""
-    around = sum(row.passage is not None for row in rows)
-    beginning = sum(row.truncated is True for row in rows) - around
-    counts = {"as the lines around the match": around, "cut short": beginning}
-    return "".join(f", {f'{count} ' if len(rows) > 1 else ''}{how}" for how, count in counts.items() if count)
-
-
-def _first_hit(whole: AnswerView, budget: int) -> AnswerView:
-    """Leave out the description of the first row, cut its text, leave out all but what finds it, until it fits."""
-    if not whole.rows:
-        return with_cost(replace(whole, corrected_query="", notes=()))
-    first = whole.rows[0]
-    more = whole.has_more or len(whole.rows) > 1
-    counted = f"budget of {budget} tokens: 1 of {len(whole.rows)} shown"
-    lean = text_and_place(first)
-    plain = without_description(first) if first.text else first
-    # With its facts, or at least with words: an id alone does not say whether to read on.
-    tries: list[tuple[RecordView, tuple[str, ...], str, str, int]] = [
-        (plain, whole.notes, counted, whole.query, _WORTH_SHOWING),
-        (plain, (), counted, whole.query[:20], _WORTH_SHOWING),
-        (lean, (), counted, whole.query[:20], _WORTH_SHOWING),
-        (lean, (f"cut to {budget} tokens",), "", whole.query[:20], _WORTH_SHOWING),
-        (lean, (), "", whole.query[:20], _WORTH_SHOWING),
-        (replace(lean, at=None, highlights=None), (), "", "", _LEAST_SHOWN),
-        (replace(lean, text=None), (), "", "", 0),
-    ]
-    for row, notes, counted, query, least in tries:
-        corrected = whole.corrected_query[: len(query)]
-        frame = replace(whole, query=query, corrected_query=corrected, has_more=more, notes=notes)
-        marked = row if row.text else replace(row, truncated=True, highlights=None)
-        if fits := _longest(marked, partial(_with_row, frame, counted), budget, least):
-            return fits
-    bare = replace(whole, query="", corrected_query="", has_more=more, notes=())
-    return _with_row(bare, "", RecordView(id=first.id, weak=first.weak, truncated=True))
-
-
-def _with_row(frame: AnswerView, counted: str, row: RecordView) -> AnswerView:
-    """The answer with one row, and a note of how much of it is shown if it begins with `counted`."""
-    note = f"{counted}{_cut_rows_note((row,)) or ', facts left out'}"
-    notes = (*frame.notes, note) if counted else frame.notes
-    # Where so little fits, every token is for words: the ranges of those that match are left out.
-    return with_cost(replace(frame, rows=(replace(row, highlights=None),), notes=notes))
-
-
-def fit_dual(whole: DualView, budget: int, has_more: bool) -> DualView:
-    """Half of the budget at most for the index, then rows with their passages, then what is left for the index.
-
-    `has_more`: there are hits that the index does not list.
-    """
-    index, rows, frame, noted, lean = whole.index, whole.rows, whole, True, False
-
-    def cut(listed: int, detailed: int, size: int = 0) -> DualView:
-        shown = _passages(rows[:detailed], size)
-        if lean:
-            shown = tuple(replace(row, highlights=None) for row in shown)
-        less = listed < len(index) or detailed < len(rows) or any(row.truncated for row in shown)
-        more = has_more or min(listed, detailed) < len(index)
-        counted = f"{listed} of {len(index)} listed, {detailed} of {len(rows)} in detail{_cut_rows_note(shown)}"
-        notes = (*frame.notes, f"budget of {budget} tokens: {counted}") if less and noted else frame.notes
-        return with_cost(replace(frame, index=index[:listed], rows=shown, has_more=more, notes=notes))
-
-    def most_listed(budget: int, detailed: int = 0, size: int = 0) -> int:
-        return most_that_fit(len(index), lambda count: cut(count, detailed, size).tokens <= budget)
-
-    listed = most_listed(budget // 2 if rows else budget) or min(1, most_listed(budget))
-    if not listed:  # the frame alone exceeds the budget: shorten it
-        noted = False
-        frame = replace(frame, notes=(), query=frame.query[:20], corrected_query=frame.corrected_query[:20])
-        index = tuple(replace(row, summary="") for row in index)
-        listed = min(1, most_listed(budget))
-    least = _PASSAGE
-    detailed = most_that_fit(len(rows), lambda count: cut(listed, count, least).tokens <= budget)
-    if not detailed and rows:
-        least, lean = _WORTH_SHOWING, True
-        rows = (text_and_place(rows[0]), *rows[1:])
-        detailed = int(cut(listed, 1, least).tokens <= budget)
-    size = _longest_passage(rows[:detailed], least, lambda size: cut(listed, detailed, size).tokens <= budget)
-    return cut(max(listed, most_listed(budget, detailed, size)), detailed, size)
-
-
-# ── records requested by name ─────────────────────────────────────────────────────────────────────────────────
-
-
-def fit_records(whole: RecordsView, budget: int) -> RecordsView:
-    """All texts without their descriptions, else the leading records, else the beginning of the first one."""
-    if not whole.rows:
-        return _with_missing(replace(whole, missing=(), notes=()), whole.missing, budget)
-    return _texts_only(whole, budget) or _leading_records(whole, budget) or _first_record(whole, budget)
-
-
-def _texts_only(whole: RecordsView, budget: int) -> RecordsView | None:
-    """All texts, with fewer facts beside them; None if that is not enough."""
-    if sum(row.tokens or 0 for row in whole.rows) > budget:
-        return None
-    long, short = f"budget of {budget} tokens: tags and other facts left out", "facts left out"
-    shapes = ((without_description, long), (text_and_place, long), (text_and_place, short), (_text_only, short))
-    for shape, note in shapes:
-        view = replace(whole, rows=tuple(map(shape, whole.rows)), notes=(*whole.notes, note))
-        if view.tokens <= budget:
-            return view
-    return None
-
-
-def _leading_records(whole: RecordsView, budget: int) -> RecordsView | None:
-    """As many leading records as fit, and the beginning of the next one; None if not even one fits."""
-    rows = tuple(map(without_description, whole.rows))
-
-    def cut(count: int, next_: RecordView | None = None) -> RecordsView:
-        shown = (*rows[:count], *([next_] if next_ else []))
-        note = _cut_note(budget, len(rows) - count, len(rows), next_)
-        return replace(whole, rows=shown, notes=(*whole.notes, note))
-
-    count = most_that_fit(len(rows) - 1, lambda count: cut(count).tokens <= budget)
-    if not count:
-        return None
-    return _longest(rows[count], lambda row: cut(count, row), budget, _WORTH_SHOWING) or cut(count)
-
-
-def _first_record(whole: RecordsView, budget: int) -> RecordsView:
-    """As much of the first record's text as fits; everything else may cost half of the budget at most."""
-    first = whole.rows[0]
-
-    def shown(row: RecordView, note: str) -> RecordsView:
-        return replace(whole, rows=(row,), notes=(*whole.notes, note))
-
-    def with_long(row: RecordView) -> RecordsView:
-        return shown(row, _cut_note(budget, len(whole.rows), len(whole.rows), row))
-
-    short = f"cut to {budget} tokens"
-    tries: tuple[tuple[RecordView, Callable[[RecordView], RecordsView]], ...] = (
-        (without_description(first), with_long),
-        (text_and_place(first), with_long),
-        (text_and_place(first), lambda row: shown(row, short)),
-        (_text_only(first), lambda row: shown(row, short)),
+    bare = compact_json(replace(view, tokens=0))
+    size = len(bare.encode("utf-8", "replace")) - 1
+    text = count_tokens(view.text())
+    tokens = next(
+        cost for cost in range(size // _BYTES, size) if -(-(size + len(str(max(cost, text)))) // _BYTES) <= cost
     )
-    for row, made in tries:
-        if 2 * made(truncated(row, 0)).tokens <= budget and (fits := _longest(row, made, budget)):
-            return fits
-    # The other notes and what is missing only as far as they leave space for words.
-    row = truncated(_text_only(first), _WORTH_SHOWING)
-    bare = replace(whole, rows=(row,), missing=(), notes=())
-    smaller = (replace(bare, notes=(short,)), bare)
-    least = replace(bare, rows=(RecordView(id=first.id, truncated=True),))
-    bare = _with_missing(next((one for one in smaller if one.tokens <= budget), least), whole.missing, budget)
-    return _longest(_text_only(first), lambda row: replace(bare, rows=(row,)), budget) or bare
+    return replace(view, tokens=max(tokens, text))
 
 
-def _text_only(row: RecordView) -> RecordView:
-    return replace(text_and_place(row), at=None)
+# ── passages ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _cut_note(budget: int, left: int, total: int, last: RecordView | None) -> str:
-    """A note of how many records are not shown whole and, for a file that was cut, of the line to go on from."""
-    whole = last is not None and not last.truncated
-    note = f"budget of {budget} tokens: {left - whole} of {total} cut short or left out"
-    place = last.place if last and last.truncated else None
-    lines = (last.text or "").count("\n") if last else 0
-    if not place or not lines:
-        return note
-    path, _, span = place.rpartition(":")
-    first, _, end = span.partition("-")
-    return f"{note}; go on at {path}:{int(first) + lines}-{end}"
+class Level(NamedTuple):
+    """How an answer looks from a budget on: the size of everything but its rows, and the rows without their texts."""
+
+    least: int
+    frame: Size
+    heads: Sequence[RecordView]
 
 
-def _with_missing(view: RecordsView, missing: tuple[str, ...], budget: int) -> RecordsView:
-    """The view with as many of the missing references as fit."""
-    kept = most_that_fit(len(missing), lambda count: replace(view, missing=missing[:count]).tokens <= budget)
-    return replace(view, missing=missing[:kept])
+class Filled(NamedTuple):
+    """The rows that are shown, the level they are shown at, and the summed gain of their passages."""
+
+    rows: tuple[RecordView, ...]
+    level: int
+    gain: float
+    whole: bool  # whether every passage of every row is shown
+    shown: tuple[tuple[int, ...] | None, ...]  # of each text
+    left: Size  # of the budget
+
+
+def layout_of(text: str, path: str, first_line: int, budget: int) -> Layout:
+    """The passages of a text; a code block is split only if it alone exceeds the budget."""
+    return Layout(text, path, first_line, longest_code=max(_LEAST_CODE, _BYTES * budget))
+
+
+def fill(
+    levels: Sequence[Level],
+    texts: Sequence[tuple[Layout | None, Sequence[float]]],
+    budget: int,
+    choice_of: Callable[[Sequence[Source], Size], Choice] = choose,
+) -> Filled:
+    """The rows with the passages that fit a budget, by their gains. A row whose layout is None is one line.
+
+    Each level is also tried with the largest budget at which it is the last, so that a richer one never shows less.
+    """
+    found: list[tuple[Choice, int]] = []
+    for number, level in enumerate(levels):
+        above = levels[number + 1].least if number + 1 < len(levels) else budget + 1
+        if level.least > budget or above <= level.least:
+            continue
+        space = _BYTES * min(budget, above - 1)
+        sources = [
+            Source(head_size(head, layout), layout or _NO_TEXT, tuple(own))
+            for head, (layout, own) in zip(level.heads, texts, strict=True)
+        ]
+        found.append((choice_of(sources, Size(space - level.frame.text, space - level.frame.json)), number))
+    choice, best = max(found, key=lambda one: (one[0].gain, one[1]))
+    shown = list(zip(levels[best].heads, texts, choice.shown, strict=True))
+    rows = tuple(row_with(head, layout, chosen) for head, (layout, _), chosen in shown if chosen is not None)
+    whole = all(chosen is not None and (layout is None or layout.is_whole(chosen)) for _, (layout, _), chosen in shown)
+    used = Size(*map(sum, zip(levels[best].frame, choice.size, strict=True)))
+    left = Size(_BYTES * budget - used.text, _BYTES * budget - used.json)
+    return Filled(rows, best, choice.gain, whole, choice.shown, left)
+
+
+_NO_TEXT = Layout("")
+
+
+def head_size(head: RecordView, layout: Layout | None) -> Size:
+    """The bytes of a row without its text, and of what separates it from the next one."""
+    if layout is None:
+        return Size(_bytes(line_text(head)) + 2, _bytes(compact_json(head)) + 1)
+    placed = _placed(head, layout, layout.last_line, layout.last_line)
+    return Size(_bytes(record_text(replace(placed, text=""))) + 2, _bytes(compact_json(placed)) + len(',"text":"",'))
+
+
+def _placed(head: RecordView, layout: Layout, first: int, last: int) -> RecordView:
+    return replace(head, at=with_lines(layout.path, first, last)) if layout.first_line else head
+
+
+def row_with(head: RecordView, layout: Layout | None, chosen: Sequence[int]) -> RecordView:
+    """A row with the passages that were chosen of its text."""
+    if layout is None or not chosen:
+        return head if layout is None else replace(head, text="")
+    runs = layout.runs(chosen)
+    placed = _placed(head, layout, runs[0].first_line, runs[-1].last_line)
+    return replace(
+        placed,
+        truncated=None if layout.is_whole(chosen) else placed.truncated,
+        text=f"\n{GAP}\n".join(run.text for run in runs),
+        runs=tuple(runs) if len(runs) > 1 else None,
+        lines=tuple(f"{run.first_line}-{run.last_line}" for run in runs) if len(runs) > 1 else None,
+    )
+
+
+def cut_row(head: RecordView, layout: Layout | None, gains: Sequence[float], space: Size) -> RecordView:
+    """As much of a row's best passage as fits, for a space in which none fits whole; the row is marked as truncated."""
+    bare = RecordView(id=head.id, weak=head.weak)
+    for lean in (head, replace(bare, at=head.at, title=head.title), bare):
+        marked = replace(lean, truncated=True)
+        size = head_size(marked, layout)
+        left = Size(space.text - size.text - len(INDENT), space.json - size.json)
+        if layout is None or not layout.passages:
+            name = lean.title and cut(lean.title, Size(left.text + _bytes(lean.title), left.json + _bytes(lean.title)))
+            if min(left) >= 0 or name:
+                return replace(marked, title=name or None)
+            continue
+        best = max(range(len(gains)), key=lambda i: (gains[i], -i))
+        text = cut(layout.text[layout.passages[best].start : layout.passages[best].end], left)
+        if len(text) > (_LEAST_SHOWN if lean is not bare else 0):
+            run = layout.runs([best])[0]
+            placed = _placed(marked, layout, run.first_line, run.last_line) if lean.at else marked
+            return replace(placed, text=text)
+    return replace(bare, truncated=True)
+
+
+_LEAST_SHOWN = 20  # characters of a text: with fewer, what stands beside it is left out
+
+
+def cut(text: str, space: Size) -> str:
+    """The first words of a text within a space."""
+    used, end, allowed = 0, 0, min(space)
+    while end < len(text) and used + (cost := max(size_of_text(text[end]))) <= allowed:
+        used += cost
+        end += 1
+    if end == len(text):
+        return text
+    blank = max(text.rfind(" ", 0, end + 1), text.rfind("\n", 0, end + 1))
+    return text[: blank if blank > end // 2 else end].rstrip()
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def snippet(hit: Hit, terms: QueryTerms, weights: Mapping[str, float], size: int) -> str:
+    """The passages of one hit in about `size` bytes; `…` marks what is left out."""
+    layout = Layout(hit.record.text)
+    (gains,) = passage_gains((hit,), (layout,), terms, weights)
+    space = Size(size, size)
+    (chosen,) = choose((Source(Size(0, 0), layout, gains),), space).shown if gains else (None,)
+    if chosen:
+        return layout.runs(chosen)[0].text
+    return cut_row(RecordView(id=""), layout, gains, Size(size + _ROW, size + _ROW)).text or ""
+
+
+_ROW = 50  # bytes of a row without an id
+# ── lines ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def lines_that_fit(rows: Sequence[RecordView], space: Size) -> int:
+    """How many leading rows, each a line, fit into a space."""
+    text = json = 0
+    for count, row in enumerate(rows):
+        size = head_size(row, None)
+        text, json = text + size.text, json + size.json
+        if text > space.text or json > space.json:
+            return count
+    return len(rows)

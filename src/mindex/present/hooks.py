@@ -2,20 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from mindex.clock import to_iso
 from mindex.foreign_text import without_controls
 from mindex.model import Hit, QueryTerms, Record
-from mindex.present.passage import best_passage
+from mindex.present.budget import snippet
 from mindex.present.record_view import place
 from mindex.present.token_count import count_tokens
-from mindex.text_match import matched_ranges
 from mindex.values import dataclass, replace
 
 RECALL_TOKENS, START_TOKENS = 200, 300
-_LONGEST = 240  # characters of a record
+_LONGEST = 240  # bytes of a record
 # Tags that would end ours, or the one that an agent puts around what a hook says (`<system-reminder>`).
 _TAG = re.compile(r"<(?=\s*(?:/|mindex-|system))", re.IGNORECASE)
 _RECALLED = (
@@ -38,22 +37,22 @@ class RecalledLine:
     text: str
 
 
-def recalled_line(hit: Hit, terms: QueryTerms) -> RecalledLine:
-    """Return the passage of a hit that matches best, with its id, what it is and when it was."""
+def recalled_line(hit: Hit, terms: QueryTerms, weights: Mapping[str, float] | None = None) -> RecalledLine:
+    """Return the passages of a hit that answer, with its id, what it is and when it was."""
+
+    def passages(part: Record, size: int) -> str:
+        return _one_line(snippet(replace(hit, record=part), terms, weights or {}, size))
+
     record = hit.record
     if record.kind == "turn":
         asked, answered = (str(record.fields.get(name, "")) for name in ("user_message", "agent_response"))
-        text = f"“{_passage(asked, terms, _LONGEST // 2)}” → {_passage(answered, terms, _LONGEST // 2)}"
+        said = [passages(replace(record, text=one), _LONGEST // 2) for one in (asked, answered)]
+        text = f"“{said[0]}” → {said[1]}"
     else:
-        text = _passage(record.text, terms, _LONGEST)
+        text = passages(record, _LONGEST)
     about = place(record) if record.kind == "chunk" else f"{record.type or record.kind}, {_day(record.created_at)}"
     about = ", ".join([_one_line(about), *(f"conflicts with {other.id}" for other in hit.conflicts)])
     return RecalledLine(record.id, f"- [{record.id}] ({about}) {text}")
-
-
-def _passage(text: str, terms: QueryTerms, size: int) -> str:
-    start, end = best_passage(text, matched_ranges(text, terms), size)
-    return f"{'…' if start else ''}{_one_line(text[start:end])}{'…' if end < len(text.rstrip()) else ''}"
 
 
 def start_line(record: Record) -> RecalledLine:

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
 from mindex.model import Conflict, Hit, Range, Record, Usage
 from mindex.present.passage import best_passage, telling_matches
+from mindex.present.passage_layout import Run
 from mindex.present.token_count import count_tokens
 from mindex.values import dataclass
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from mindex.present.to_json import Json
 
 OMITTED = "…"  # stands for what was left out of a line
-TO_THE_END = ", to the end"  # of a passage behind which nothing is left out
 _SUMMARY_WORDS = 20
 _LINE = 130  # characters: about twenty words
 _MOST_HIGHLIGHTS = 10
@@ -69,7 +70,8 @@ class RecordView:
     text: str | None = None
     highlights: tuple[Range, ...] | None = None  # characters of the text that match the query
     truncated: bool | None = None
-    passage: str | None = None  # which part of the whole text is shown, unless that is its beginning
+    lines: tuple[str, ...] | None = None  # of a text with gaps: the lines of each of its parts
+    runs: tuple[Run, ...] | None = None  # of a text with gaps: its parts; not part of the JSON
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
     conflicts: tuple[Conflict, ...] | None = None
@@ -108,13 +110,13 @@ def view_record(
         text=record.text,
         highlights=highlights or None,
         explain=hit if explain else None,
-        around=tuple(map(_neighbour_view, hit.around)) or None if hit else None,
+        around=tuple(map(neighbour_view, hit.around)) or None if hit else None,
         conflicts=(hit.conflicts or None) if hit else None,
         **copied,
     )
 
 
-def _neighbour_view(turn: Record) -> RecordView:
+def neighbour_view(turn: Record) -> RecordView:
     """A turn that is shown beside another one."""
     return RecordView(id=turn.id, created_at=to_iso(turn.created_at), text=turn.text)
 
@@ -149,37 +151,7 @@ def text_and_place(row: RecordView) -> RecordView:
         text=row.text,
         highlights=row.highlights,
         truncated=row.truncated,
-        passage=row.passage,
     )
-
-
-def truncated(row: RecordView, size: int) -> RecordView:
-    """The row with at most `size` characters of its text, those around the best matches, and marked if cut."""
-    text = row.text or ""
-    if size >= len(text):
-        return row
-    start, end = best_passage(text, row.highlights or (), size)
-    kept = text[start:end].rstrip()
-    inside = [(max(i, start), min(j, start + len(kept))) for i, j in row.highlights or ()]
-    return replace(
-        row,
-        text=kept,
-        highlights=tuple((i - start, j - start) for i, j in inside if i < j) or None,
-        truncated=True,
-        passage=_passage_name(row, start, start + len(kept)) if start else None,
-    )
-
-
-def _passage_name(row: RecordView, start: int, end: int) -> str:
-    """`lines 12-18` or `line 12` of the file that the text is from, else `characters 121-480`, to the end or not."""
-    text = row.text or ""
-    rest = TO_THE_END if end == len(text.rstrip()) else ""
-    lines = (row.place or "").rpartition(":")[2].partition("-")[0]
-    if not lines.isdecimal():
-        return f"characters {start + 1}-{end}{rest}"
-    first = int(lines) + text.count("\n", 0, start)
-    last = first + text.count("\n", start, end)
-    return (f"lines {first}-{last}" if last > first else f"line {first}") + rest
 
 
 def ids_of(conflicts: Sequence[Conflict]) -> tuple[Conflict, ...] | None:
@@ -234,6 +206,18 @@ def field_text(value: Json) -> str:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return ", ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False)
+
+
+_HEADING = 60  # characters
+_PART = re.compile(r" \(part \d+ of \d+\)$")
+
+
+def heading_of(record: Record) -> str:
+    """The last heading above a chunk, which says most of where it is; '' if that is only the name of its file."""
+    heading = _PART.sub("", record.title.rsplit(" > ", 1)[-1])
+    if heading == PurePosixPath(record.path).stem:
+        return ""
+    return heading if len(heading) <= _HEADING else f"{heading[: _HEADING - 1].rstrip()}{OMITTED}"
 
 
 def place(record: Record, *, with_collection: bool = False) -> str:
@@ -295,6 +279,13 @@ def best_line(record: Record, matches: Sequence[Range]) -> str:
         return summary_of(record)
     start, end = best_passage(record.text, matches, _LINE)
     return _first_words(record.text[start:end])
+
+
+def words_around(text: str, matches: Sequence[Range]) -> str:
+    """At most twenty words of a text in one line, those around its best matches."""
+    start, end = best_passage(text, matches, _LINE)
+    before, behind = OMITTED if text[:start].strip() else "", OMITTED if text[end:].strip() else ""
+    return f"{before}{_first_words(text[start:end]).removesuffix(OMITTED)}{behind}"
 
 
 def line_about(record: Record, matches: Sequence[Range] = ()) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from mindex.present.fence import body, continued, inline, one_line
-from mindex.present.record_view import TO_THE_END, RecordView, field_text
+from mindex.present.passage_layout import GAP
+from mindex.present.record_view import RecordView, field_text, shortened_place, with_lines
 from mindex.present.to_json import to_json
 from mindex.text_match import matched_ranges
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from mindex.present.answer_view import AnswerView, DualView
     from mindex.present.to_json import Json
 
-CUT_BEFORE, TRUNCATED = "[…] ", " […truncated]"
+_NAME = 30  # bytes of a file name in a line
+TRUNCATED = " […truncated]"
 _WIDEST = 60  # characters of a column
 _MOST_LINES = 20  # of a list in a report
 
@@ -28,11 +30,12 @@ _LINE = {
     "relevance": "relevance {:g}",
     "date": "{}",
     "tokens": "{} tokens",
+    "summary": "{}",
 }
 _HEAD = {
     "title": "{}", "kind": "{}", "type": "{}", "relevance": "relevance {:g}",
     "importance": "importance {}", "confidence": "confidence {:g}", "agent": "agent {}", "created_at": "{}",
-    "expires_at": "expires {}", "source": "source {}", "superseded_by": "superseded by {}",
+    "date": "{}", "expires_at": "expires {}", "source": "source {}", "superseded_by": "superseded by {}",
     "collection": "collection {}", "domain": "domain {}", "instruction": "instruction",
 }  # fmt: skip
 
@@ -51,12 +54,32 @@ def answer_text(shown: AnswerView, *, colour: bool = False) -> str:
     head = paint(_head(shown, shown.rows), _DIM, colour)
     notes = [paint(line, _YELLOW, colour) for line in _notes_of(shown)]
     if any(row.text is not None for row in shown.rows):
-        blocks = [record_text(row, colour) for row in shown.rows]
-        return "\n\n".join([head, *blocks, *(["\n".join(notes)] if notes else [])])
+        return "\n\n".join([head, *_blocks(shown.rows, shown.terms, colour), *(["\n".join(notes)] if notes else [])])
     lines = [line_text(row) for row in shown.rows]
     if colour:
         lines = [_highlighted(line, shown.terms) for line in aligned([line.split(" · ") for line in lines])]
     return "\n".join([head, *lines, *notes])
+
+
+def _blocks(rows: Sequence[RecordView], terms: QueryTerms, colour: bool) -> list[str]:
+    """A block for each row with a text; rows without one that follow each other are the lines of one block."""
+    groups = [(has_text, list(group)) for has_text, group in groupby(rows, key=lambda row: row.text is not None)]
+    return [
+        block
+        for has_text, group in groups
+        for block in (
+            [record_text(_with_matches(row, terms) if colour else row, colour) for row in group]
+            if has_text
+            else ["\n".join(map(line_text, group))]
+        )
+    ]
+
+
+def _with_matches(row: RecordView, terms: QueryTerms) -> RecordView:
+    """A row whose matches a terminal highlights."""
+    if row.runs:
+        return replace(row, runs=tuple(replace(run, text=_highlighted(run.text, terms)) for run in row.runs))
+    return replace(row, highlights=matched_ranges(row.text or "", terms))
 
 
 def dual_text(shown: DualView, *, colour: bool = False) -> str:
@@ -67,7 +90,7 @@ def dual_text(shown: DualView, *, colour: bool = False) -> str:
         " · ".join([f"{id_} {inline(summary or '')}".rstrip(), *_conflicts(row)])
         for id_, summary, row in zip(ids, summaries, shown.index, strict=True)
     ]
-    blocks = [record_text(row, colour) for row in shown.rows]
+    blocks = _blocks(shown.rows, shown.terms, colour)
     head = paint(_head(shown, shown.index, f", {len(shown.rows)} in detail"), _DIM, colour)
     notes = "\n".join(paint(line, _YELLOW, colour) for line in _notes_of(shown))
     return "\n\n".join(filter(None, ["\n".join([head, *lines]), *blocks, notes]))
@@ -100,7 +123,8 @@ def _out_of_order(rows: Sequence[RecordView]) -> bool:
 
 def line_text(row: RecordView) -> str:
     """A row of the digest or compact view."""
-    where = row.at or (row.path or "").rpartition("/")[2] + (f" ({row.collection})" if row.collection else "")
+    name = shortened_place((row.path or "").rpartition("/")[2], _NAME)
+    where = row.at or name + (f" ({row.collection})" if row.collection else "")
     first = f"{row.id} {inline(where)}" if where else row.id
     last = [*([_anchor(row.anchor)] if row.anchor else []), *_conflicts(row)]
     return " · ".join([first, *_facts(row, _LINE), *last, *(["truncated"] if row.truncated else [])])
@@ -111,8 +135,8 @@ def record_text(row: RecordView, colour: bool = False) -> str:
     shown = replace(row, kind=None) if row.kind == "chunk" else row
     tags = [f"tags {inline(', '.join(row.tags))}"] if row.tags else []
     used = [] if row.access_count is None else [_accesses(row.access_count, row.last_accessed)]
-    facts = (*_facts(shown, _HEAD), *used, *tags, *_facts(row, {"tokens": "{} tokens", "passage": "shown: {}"}))
-    where = paint(inline(row.place or ""), _GREEN, colour)
+    facts = (*_facts(shown, _HEAD), *used, *tags, *_facts(row, {"tokens": "{} tokens"}))
+    where = paint(inline(_first_place(row)), _GREEN, colour)
     lines = [" · ".join(filter(None, (paint(row.id, _BOLD, colour), where, *facts)))]
     described = {"summary": row.summary, "context": row.context}
     lines += [f"{name}: {continued(value)}" for name, value in described.items() if value and value != row.text]
@@ -121,16 +145,33 @@ def record_text(row: RecordView, colour: bool = False) -> str:
     lines += [f"{inline(name)}: {continued(field_text(value))}" for name, value in (row.fields or {}).items()]
     if row.explain:
         lines.append(paint(f"why: score {row.score:g}, {explanation(row.explain)}", _CYAN, colour))
-    lines.append(body(marked_text(row, colour)))
+    lines += _parts(row, colour) if row.runs else [body(marked_text(row, colour))]
     lines += [f"around: {beside.id} · {beside.created_at}\n{body(beside.text or '')}" for beside in row.around or ()]
     return "\n".join([*lines, *_conflicts(row)])
 
 
+def _first_place(row: RecordView) -> str:
+    """The place of a row or, of one with gaps, that of its first part."""
+    if not row.runs or not row.at:
+        return row.place or ""
+    return with_lines(row.at.rpartition(":")[0], row.runs[0].first_line, row.runs[0].last_line)
+
+
+def _parts(row: RecordView, colour: bool) -> list[str]:
+    """The parts of a text with gaps; each but the first below a line that says where it is from."""
+    path = (row.at or "").rpartition(":")[0]
+    lines: list[str] = []
+    for run in row.runs or ():
+        if lines:
+            lines.append(paint(f"{GAP} {inline(with_lines(path, run.first_line, run.last_line))}", _GREEN, colour))
+        lines.append(body(run.text))
+    return lines
+
+
 def marked_text(row: RecordView, colour: bool = False) -> str:
-    """The text of a row, marked where it was cut; for a terminal with the words that match the query highlighted."""
+    """The text of a row, marked if it was cut; for a terminal with the words that match the query highlighted."""
     text = _painted(row.text or "", row.highlights or ()) if colour else row.text or ""
-    cut_behind = row.truncated and not (row.passage or "").endswith(TO_THE_END)
-    return f"{CUT_BEFORE if row.passage else ''}{text}{TRUNCATED if cut_behind else ''}"
+    return f"{text}{TRUNCATED}" if row.truncated and not row.runs else text
 
 
 def _highlighted(text: str, terms: QueryTerms) -> str:

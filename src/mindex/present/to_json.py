@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mindex.clock import to_iso
 from mindex.present.record_view import summary_of
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -63,7 +63,13 @@ RULES: Mapping[str, Rule] = {
         shown=("index", "rows", "total", "has_more", "tokens", "query", "corrected_query", "tier", "notes"),
         rename={"rows": "details", "total": "total_count", "tokens": "tokens_used"}, always=("index",),
     ),
-    "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights}),
+    "BriefView": Rule(  # without what is constant, or what the caller knows
+        shown=("corrected_query", "tier", "total", "has_more", "tokens", "rows", "total_capped", "notes"),
+        rename={"rows": "results"},
+        views={"tier": lambda shown: None if shown.tier == "hybrid" else shown.tier,
+               "rows": lambda shown: [replace(row, tokens=None) for row in shown.rows]},
+    ),
+    "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights, "runs": lambda _: None}),
     "RecordsView": Rule(shown=("rows", "missing", "notes"), rename={"rows": "records"}, always=("missing",)),
     "PageView": Rule(shown=("rows", "total", "has_more"), rename={"rows": "records"}),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 
 from mindex.errors import UsageError
-from mindex.model import KINDS, Answer, Hit
+from mindex.model import KINDS, Answer, Hit, QueryTerms
 from mindex.model.guidance import Guidance
-from mindex.present.record_view import RecordView, truncated, view_record
+from mindex.present.budget import snippet
+from mindex.present.record_view import RecordView, view_record
 from mindex.text_match import matched_ranges
 from mindex.web.paths import file_path, record_path
 from mindex.web.site import Call, Site
@@ -22,7 +24,7 @@ _GUIDANCE = Guidance(
     wait="load this page again in a moment",
     vectors="load this page again in a moment",
 )
-_PASSAGE = 420  # characters of a hit's text
+_PASSAGE = 420  # bytes of a hit's text
 # The filters of the form, with their names in `Memory.search`.
 _MANY = {"kind": "kinds", "type": "types", "tag": "tags", "collection": "collections"}
 _ONE = ("after", "before", "agent")
@@ -38,12 +40,14 @@ def _search(call: Call) -> Response:
     memory = call.memory
     shown: dict[str, Any]
     if query:
-        answer = memory.search(query, limit=_PAGE, offset=offset, logged=not is_typing, guidance=_GUIDANCE, **scope)
-        rows = [_row(view_hit(hit, answer), query) for hit in answer.hits]
+        answer = memory.search(
+            query, limit=_PAGE, offset=offset, logged=not is_typing, guidance=_GUIDANCE, passages=True, **scope
+        )
+        rows = [_row(row, query) for row in view_hits(answer)]
         shown = {"rows": rows, "total": answer.total, "has_more": answer.has_more, "answer": answer}
     else:
         page = memory.list(memory.filters(**scope), limit=_PAGE, offset=offset)
-        rows = [_row(truncated(view_record(record), _PASSAGE)) for record in page.records]
+        rows = [_row(_cut(view_record(record), Hit(record, 0.0, 0.0))) for record in page.records]
         shown = {"rows": rows, "total": page.total, "has_more": offset + len(rows) < page.total, "answer": None}
     filters = {name: call.request.query_params.getlist(name) for name in (*_MANY, *_ONE)}
     return call.render(
@@ -59,10 +63,16 @@ def _search(call: Call) -> Response:
     )
 
 
-def view_hit(hit: Hit, answer: Answer) -> RecordView:
-    """A hit cut to its best passage, with the matches and the stages of its score."""
-    ranges = matched_ranges(hit.record.text, answer.terms)
-    return truncated(view_record(hit.record, hit, explain=True, highlights=ranges), _PASSAGE)
+def view_hits(answer: Answer) -> list[RecordView]:
+    """The hits with the passages that answer, with the matches and the stages of their scores."""
+    return [_cut(view_record(hit.record, hit, explain=True), hit, answer) for hit in answer.hits]
+
+
+def _cut(view: RecordView, hit: Hit, answer: Answer | None = None) -> RecordView:
+    """The view with at most a few passages of its text."""
+    terms, weights = (answer.terms, answer.term_weights) if answer else (QueryTerms(), {})
+    text = snippet(hit, terms, weights, _PASSAGE)
+    return replace(view, text=text, highlights=matched_ranges(text, terms) or None)
 
 
 def _row(row: RecordView, query: str = "") -> dict[str, Any]:

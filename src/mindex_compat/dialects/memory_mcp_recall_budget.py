@@ -9,13 +9,14 @@ measured on the whole text again and again: a recall costs little more than its 
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from mindex.clock import to_iso
-from mindex.mcp.dialect_parts import Json, RankingSignals, most_that_fit, summary_of
+from mindex.mcp.dialect_parts import Json, RankingSignals, summary_of
 from mindex.mcp.tools import JsonObject
 from mindex.model import Answer, Record
 from mindex_compat.dialects.memory_mcp_type_and_lifetime import family_of
@@ -119,7 +120,8 @@ def _index(records: Sequence[Record], size: int, least: int = _LEAST_SUMMARY) ->
         ]
 
     longest = max(map(len, summaries), default=0)
-    length = most_that_fit(longest, lambda length: len(_fitting(rows(length), size)[0]) == len(records))
+    lengths = range(1, longest + 1)
+    length = bisect_left(lengths, True, key=lambda length: len(_fitting(rows(length), size)[0]) < len(records))
     return _fitting(rows(max(length, least)), size)
 
 

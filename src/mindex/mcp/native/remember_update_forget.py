@@ -22,7 +22,6 @@ _REMEMBER = (
 _PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()
 _LATEST = "true"
 
-Reason = Annotated[str, Field(description="For the history")]
 Fields = Annotated[
     dict[str, Any] | Omitted,
     Field(
@@ -34,7 +33,7 @@ Undo = Annotated[
     str | Omitted,
     # Models write numbers and `true`, whatever the schema says.
     BeforeValidator(lambda value: {True: _LATEST, False: None}[value] if isinstance(value, bool) else _text(value)),
-    Field(description="A change's number, or true for the latest not undone yet"),
+    Field(description="A change's number, or true for the latest"),
 ]
 
 
@@ -48,15 +47,15 @@ class WriteTools(Toolset):
         self,
         text: str = "",
         type: Annotated[str, Field(description=f"Default by rules: {', '.join(TYPES)}")] = "",
-        importance: Annotated[int | Omitted, Field(description="1-10, default: by rules")] = None,
+        importance: Annotated[int | Omitted, Field(description="1-10")] = None,
         confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
         tags: Texts = (),
-        entities: Annotated[Texts | Omitted, Field(description="Names in it, default: found")] = None,
+        entities: Annotated[Texts | Omitted, Field(description="Default: found")] = None,
         summary: str = "",
         context: Annotated[str, Field(description="What it belongs to")] = "",
-        source: Annotated[str, Field(description="Where it comes from")] = "",
+        source: str = "",
         expires: Annotated[str | Omitted, Field(description="30d or a date")] = None,
-        supersedes: Annotated[str, Field(description="Id of the memory this replaces")] = "",
+        supersedes: Annotated[str, Field(description="Id it replaces")] = "",
         kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
         fields: Fields = None,
     ) -> CallToolResult:
@@ -82,10 +81,10 @@ class WriteTools(Toolset):
         source: str | Omitted = None,
         expires: Annotated[str | Omitted, Field(description="Empty: never")] = None,
         supersedes: str | Omitted = None,
-        fields: Annotated[dict[str, Any] | Omitted, Field(description="Of other kinds")] = None,
-        restore: Annotated[bool, Field(description="Bring back what was forgotten or superseded")] = False,
+        fields: dict[str, Any] | Omitted = None,
+        restore: Annotated[bool, Field(description="What was forgotten or superseded")] = False,
         undo: Undo = None,
-        reason: Reason = "",
+        reason: str = "",
     ) -> CallToolResult:
         changes = _properties(locals())
         given = bool(changes) + bool(fields) + restore + (undo is not None)
@@ -118,7 +117,7 @@ class WriteTools(Toolset):
         return tool_result(undo_text(change, undone), undo_json(change, undone), self.host.notes())
 
     @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
-    def forget(self, id: str, reason: Reason = "") -> CallToolResult:
+    def forget(self, id: str, reason: str = "") -> CallToolResult:
         return self._changed(self._memory.forget(id, reason), "forgotten", forgotten=True)
 
     def _changed(self, change: Change, what: str, **more: Json) -> CallToolResult:

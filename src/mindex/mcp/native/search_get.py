@@ -29,7 +29,9 @@ _GET = (
     " in its file or conversation), #5 (an entry's number), path, path:10-40, glob; also links:ID, backlinks:ID,"
     " profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types, sessions."
 )
-_VIEWS = "full: texts (default); compact: a line each; digest: id and place or first words; dual: index, then texts"
+_VIEWS = (
+    "passages (default): what answers; full: whole texts; compact: a line each; digest: ids; dual: index + passages"
+)
 
 # The arguments of `search` that are options of `Memory.search`; the plural is the option's name.
 _SEARCH_OPTIONS = (
@@ -38,7 +40,10 @@ _SEARCH_OPTIONS = (
 ).split()
 _PLURALS = {"kind": "kinds", "type": "types", "collection": "collections"}
 
-Budget = Annotated[int, Field(description="Most tokens to return, 50-25000, default 4000")]
+Budget = Annotated[int, Field(description="Most tokens, 50-25000, default 4000")]
+SearchBudget = Annotated[
+    int | Omitted, Field(description="Most tokens, 50-25000; default 140 per result, other views 4000")
+]
 
 
 class SearchTools(Toolset):
@@ -47,10 +52,10 @@ class SearchTools(Toolset):
         self,
         context: Context[Any, Any],
         query: str,
-        limit: Annotated[int, Field(description="1-50, default 5")] = 5,
-        offset: Annotated[int, Field(description="Skip so many, default 0")] = 0,
-        view: Annotated[View, Field(description=_VIEWS)] = "full",
-        budget: Budget = DEFAULT_BUDGET,
+        limit: Annotated[int | Omitted, Field(description="1-50, default 5")] = None,
+        offset: int = 0,
+        view: Annotated[View, Field(description=_VIEWS)] = "passages",
+        budget: SearchBudget = None,
         mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
         current_file: Annotated[str, Field(description="File being edited: lifts its domain")] = "",
         kind: Annotated[Texts, Field(description="chunk (of a file), memory, turn, profile, …")] = (),
@@ -59,18 +64,20 @@ class SearchTools(Toolset):
         path: Annotated[str, Field(description="Glob or folder")] = "",
         tags: Annotated[Texts, Field(description="Any of these")] = (),
         all_tags: Texts = (),
-        entities: Annotated[Texts, Field(description="Names, any of these")] = (),
+        entities: Annotated[Texts, Field(description="Names")] = (),
         min_importance: Annotated[int, Field(ge=1, le=10, description="1-10")] = 0,
         min_confidence: Annotated[float, Field(ge=0, le=1, description="0-1")] = 0,
         after: Annotated[str, Field(description="2h, yesterday, 2026-03")] = "",
         before: str = "",
         as_of: Annotated[str, Field(description="Memories as they stood then")] = "",
         include_expired: bool = False,
-        explain: Annotated[bool, Field(description="Why each ranks where it does")] = False,
+        explain: bool = False,
         weak: Annotated[bool | Omitted, Field(description="false: leave out weak hits")] = None,
     ) -> CallToolResult:
         arguments = locals()
         options: Any = {_PLURALS.get(name, name): arguments[name] for name in _SEARCH_OPTIONS if arguments[name]}
+        if budget is None and view != "passages":
+            budget = DEFAULT_BUDGET
         budget, notes = self._budget_and_notes(budget)
         options["weak"] = weak
         found, shown = search_view(
@@ -89,11 +96,12 @@ class SearchTools(Toolset):
         if not found.records and found.missing:
             why = "; ".join(found.why)[:200] or "search for it first"
             raise NotFoundError(f"nothing found for {', '.join(found.missing)[:200]}", why)
-        budget, notes = self._budget_and_notes(budget)
-        shown = view_records(found, budget=budget, notes=notes)
+        most, notes = self._budget_and_notes(budget)
+        shown = view_records(found, budget=most, notes=notes)
         return tool_result(shown.text(), shown.json())
 
-    def _budget_and_notes(self, budget: int) -> tuple[int, tuple[str, ...]]:
+    def _budget_and_notes(self, budget: int | None) -> tuple[int | None, tuple[str, ...]]:
         """Return the budget, at most MAX_BUDGET, and the notes of the result."""
-        cut = (f"budget cut to {MAX_BUDGET}",) if budget > MAX_BUDGET else ()
-        return min(budget, MAX_BUDGET), (*cut, *self.host.notes())
+        if budget is None or budget <= MAX_BUDGET:
+            return budget, self.host.notes()
+        return MAX_BUDGET, (f"budget cut to {MAX_BUDGET}", *self.host.notes())
