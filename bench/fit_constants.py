@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mindex.search.candidate_scores import CandidateScores
+from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
 
 from mindex.evaluate.assessment import effective_settings
 from mindex.evaluate.cached_models import open_cache
@@ -33,9 +35,7 @@ from mindex.evaluate.question_sets import Question, QuestionSet, answerable, sam
 from mindex.evaluate.run_questions import QuestionRunner, question_runner, question_runners
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.search import fuse, pipeline, relevance, retrieval
-from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import Candidates, Fused
-from mindex.search.turn_neighbours import lift_neighbours, lifting_turns
 from mindex.store.rules.kind_groups import KindGroup
 
 SHOWN = 10

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mindex.search.candidate_scores import CandidateScores
 
 from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
-from mindex.search.candidate_scores import CandidateScores
 from mindex.search.fuse import (
     FUSIONS,
     Candidates,

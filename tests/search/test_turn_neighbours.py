@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mindex.search.relevance import beside
+from mindex.search.turn_neighbours import lift_neighbours
 
 from mindex.memory import Memory
 from mindex.model import Hit
 from mindex.search.fuse import FUSIONS, Contribution
-from mindex.search.relevance import beside
-from mindex.search.turn_neighbours import lift_neighbours
 from tests.search.asking import adds_up, moment, stages
 
 QUERY = "harbour repair dock"

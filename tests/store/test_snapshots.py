@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
-from mindex.search.relevance import idf, shares, surprises
+from mindex.search.word_evidence import idf, shares, surprises
 from mindex.store.base import KeywordQuery, Store, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.sqlite.connection import Database
