@@ -276,7 +276,7 @@ def fitted(cases: Sequence[Case], unused: Sequence[str]) -> tuple[Table, Numbers
 
 
 def minimized(table: Table) -> Numbers:
-    from scipy.optimize import minimize  # only fitting needs it
+    from scipy.optimize import minimize  # type: ignore[import-untyped]  # only fitting needs it
 
     shared, extra = len(COLUMNS), len(OF_GROUP) * len(GROUPS)
     stiff = np.array([0.02] * shared + [0.3] * extra)
@@ -418,7 +418,7 @@ def left_out(folder: Path) -> None:
     cases = [case for case in read(folder) if len(case.rows)]
     for name in sorted({family(case.set) for case in cases}):
         others = [case for case in cases if name not in (family(case.set), family(case.store.replace("-memory", "")))]
-        table, weights, floor = fitted(others, UNUSED)
+        _, weights, floor = fitted(others, UNUSED)
         own = Table([case for case in cases if family(case.set) == name], UNUSED)
         own.with_neighbours(np.where(np.arange(len(weights)) == COLUMNS.index("neighbour"), 0, weights), floor)
         print(f"── {name}, judged by the other sets (floor {floor:.2f})", flush=True)
@@ -436,7 +436,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("sets", nargs="*", type=Path, metavar="SET")
     parser.add_argument("--mixed", default="", metavar="NAME", help="all sets in one store, kept under this name")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.step == "collect":
         collect(options.folder, options.sets, options.mixed)
     else:
