@@ -46,7 +46,7 @@ from mindex.store.rules.kind_groups import KindGroup, kind_group
 OWN, FOREIGN, MIXED = 200, 25, 150  # questions of a set; of each other set; of each set in a mixture
 KEPT = 30  # of the nearest candidates, of those with the best words, and of the nearest of each group
 GROUPS: tuple[KindGroup, ...] = ("file", "entry", "turn")
-NAMES = ("heading", "title", "file")
+NAMES = ("heading", "title", "file", "defined", "literal")
 # Weights that may differ between groups of kinds; the others are shared. Beyond these, evidence may only help.
 OF_GROUP = ("kind", "cosine", "surprise", "question", "length")
 HELPS = ("cosine", "keyword", "unread_keyword", "matched_share", "surprise", "look_up", *NAMES, "neighbour")
@@ -199,7 +199,7 @@ def named(
     return {
         id_: tuple(1 / (1 + log(len(pages[name]))) if name == one else 0.0 for one in NAMES)
         for id_, name in found.items()
-        if name
+        if name in NAMES
     }
 
 

@@ -24,7 +24,7 @@ from mindex.model import MODES, Answer, Mode
 from mindex.present.answer_view import VIEWS, View
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.records_view import LIST_VIEWS, ListView, view_page, view_records
-from mindex.search.fuse import FUSIONS
+from mindex.search.fuse import FUSION_NAMES
 from mindex.search.query import MAX_LIMIT
 from mindex.search_view import names_files, search_view
 
@@ -87,12 +87,14 @@ _format_options = combine(
 @click.option(
     "-m", "--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask."
 )
-@click.option("--fusion", type=click.Choice(list(FUSIONS)), help="How to make one score of two.")
+@click.option("--fusion", type=click.Choice(FUSION_NAMES), help="How to order results (default: judged).")
 @click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
 @click.option(
     "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
 )
+@click.option("--floor", type=click.FloatRange(0, 1), help="Only hits of this relevance, 0 to 1.")
 @click.option("--weak/--no-weak", default=None, help="Also show hits below the floor, marked as weak (default: yes).")
+@click.option("--around", type=int, default=0, metavar="N", help="Number of turns before and after each turn.")
 @click.option("-e", "--expand", is_flag=True, help="Have the language model put the question in other words, too.")
 @click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
 @click.option("-i", "--interactive", is_flag=True, help="Search while you type, with a preview; Enter prints the hit.")

@@ -20,6 +20,8 @@ from mindex.store.rules.kind_groups import KindGroup, kind_group
 _STRICTLY_FOUND = 6.0
 # What a factor of e in a boost adds to the log-odds: the boost of 1.3 for a file's own domain adds 1.05.
 _PER_LOG_BOOST = 4.0
+# A tag or an entity that the query equals. No public set has any: a decision, below every name that is fitted.
+_CARRIED = 1.0
 # A hit that only another wording of the query has found is a little less likely an answer.
 _OF_VARIANT = -0.5
 _MOST_SURPRISE = 40.0
@@ -145,7 +147,7 @@ def add_names(scores: Scores, names: Mapping[str, tuple[str, str]]) -> None:
     """
     pages = {kind: len({page for other, page in names.values() if other == kind}) for kind, _ in names.values()}
     for id_, (kind, _) in names.items():
-        scores.add(id_, "name", NAMED[kind] / (1 + log(pages[kind])))
+        scores.add(id_, "name", NAMED.get(kind, _CARRIED) / (1 + log(pages[kind])))
 
 
 def add_neighbours(scores: Scores, adjacent: Iterable[tuple[str, str]]) -> None:

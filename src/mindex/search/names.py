@@ -1,13 +1,19 @@
-"""Whether a query is the name of a record: its heading, its page's title, its file, an alias. Pure."""
+"""Whether a query is the name of a record: its heading, its page's title, its file, an alias. Pure.
+
+A contact or project is called what its field `name` says. A tag or an entity is carried: it does not name the record.
+"""
 
 import re
 from collections.abc import Iterator
 
-from mindex.analyzer import STOP_WORDS, analyze, fold
+from mindex.analyzer import STOP_WORDS, analyze, fold, is_identifier
 from mindex.model import Record
 from mindex.values import dataclass
 
 _SEPARATORS = re.compile(r"[\W_]+")
+_SIGN = re.compile(r"[^\w\s]|\w[A-Z0-9_]")
+# The code span that a heading, a paragraph, a list item or a row of a table begins with.
+_BEGINNING = re.compile(r"^[ \t]*(?:#+ +|[-*+|] *|\d+\. +)*`(?:#!\w+ )?", re.MULTILINE)
 _LONGEST = 200  # characters of a query that may be a name
 _NAMING_FIELDS = ("title", "name", "alias", "aliases")  # of the front matter
 
@@ -19,13 +25,16 @@ class QueryName:
     text: str
     tokens: tuple[str, ...]
     letters: str
+    literal: re.Pattern[str] | None = None  # of one word with a sign in it: the word as it is, not in a longer one
 
     @classmethod
     def of(cls, text: str) -> "QueryName | None":
         """None if the text cannot be a name."""
         stripped = text.strip()
         letters = _letters(stripped)
-        return cls(stripped, _telling(stripped), letters) if letters and len(stripped) <= _LONGEST else None
+        if not letters or len(stripped) > _LONGEST:
+            return None
+        return cls(stripped, _telling(stripped), letters, _literal(stripped))
 
     def equals(self, name: str) -> bool:
         """Whether a name is this one, apart from case, plural and separators."""
@@ -33,7 +42,19 @@ class QueryName:
 
 
 def name_of(query: QueryName, record: Record) -> str:
-    """What of a record the query names: `heading`, `title` of its page, or `file`; '' if it names nothing."""
+    """How a record has the query as a name; '' if it has not.
+
+    `heading`, `title` of its page or `file`: it is called so. `defined`, `literal`: an identifier that its heading or a
+    line of it begins with, that its text contains as it was typed. `carried`: a tag or an entity.
+    """
+    if own := _own_name(query, record):
+        return own
+    if query.literal is not None and query.literal.search(f"{record.title}\n{record.text}"):
+        return "defined" if _defines(query, record) else "literal"
+    return "carried" if any(map(query.equals, (*record.tags, *record.entities))) else ""
+
+
+def _own_name(query: QueryName, record: Record) -> str:
     if record.kind == "chunk":
         *above, heading = [crumb.strip() for crumb in record.title.split(" > ")]
         if query.equals(heading):
@@ -46,6 +67,22 @@ def name_of(query: QueryName, record: Record) -> str:
         return ""
     names = (record.title if record.kind != "turn" else "", str(record.fields.get("name", "")), record.text)
     return "heading" if any(map(query.equals, names)) else ""
+
+
+def _defines(query: QueryName, record: Record) -> bool:
+    if query.literal is None:
+        return False
+    heading = record.title.rpartition(" > ")[2]
+    return bool(query.literal.search(heading)) or any(
+        query.literal.match(record.text, begin.end()) for begin in _BEGINNING.finditer(record.text)
+    )
+
+
+def _literal(text: str) -> re.Pattern[str] | None:
+    """A pattern for a word that is no everyday one: it contains a sign, a digit or a capital inside."""
+    if " " in text or not (_SIGN.search(text) or is_identifier(text)):
+        return None
+    return re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])")
 
 
 def _aliases(record: Record) -> Iterator[str]:

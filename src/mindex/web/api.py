@@ -25,6 +25,7 @@ from mindex.present.error_json import error_json
 from mindex.present.history import change_json
 from mindex.present.records_view import view_records
 from mindex.present.to_json import Json, to_json
+from mindex.search.fuse import FUSION_NAMES
 from mindex.search.query import MAX_LIMIT
 from mindex.search_view import search_view
 from mindex.web.site import HEADERS, Site, status_of
@@ -228,6 +229,10 @@ OPERATIONS: tuple[Operation, ...] = (
         Parameter("view", "string", "how much of each hit; default full", choices=VIEWS),
         _BUDGET,
         Parameter("mode", "string", "how to retrieve; default hybrid", choices=MODES),
+        Parameter("fusion", "string", "how to order hits; default as in the settings", choices=FUSION_NAMES),
+        Parameter("current_file", "string", "the file being edited: chunks of its domain rank higher"),
+        Parameter("rerank", "boolean", "whether a cross-encoder reads the first 40; default: if one is configured"),
+        Parameter("expand", "boolean", "whether a language model adds variants of the query"),
         Parameter("explain", "boolean", "why each hit stands where it stands"),
         Parameter("weak", "boolean", "whether hits below the floor are shown, too"),
         Parameter("kind", "array", "only records of these kinds", option="kinds", choices=KINDS),
