@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
-from mindex.search.page_candidates import RERANKED
-
 from ground import Ground
 from measure import Row, Timings, alternate, timed, told
 from mindex.config import load_settings
@@ -18,6 +16,7 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.rerank.base import create_reranker
 from mindex.providers.rerank.local import MAX_QUERY_TOKENS, LocalReranker, encode_pair
+from mindex.search.ranking import RERANKED
 
 # What is measured is what it costs: an answer that goes out without it on a busy machine would say nothing.
 _PATIENT = {"rerank.timeout": 600}

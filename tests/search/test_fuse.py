@@ -5,29 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mindex.search.candidate_scores import CandidateScores
 
-from mindex.embedding_text import PIECE_SIZE
 from mindex.errors import UsageError
 from mindex.search.boost import Boosts, boosts_for
-from mindex.search.fuse import (
-    FUSIONS,
-    Candidates,
-    Contribution,
-    Fused,
-    ListWeights,
-    SignalWeights,
-    blend,
-    fuse,
-    in_one_order,
-    minmax,
-    rrf,
-    signals,
-    standardised,
-    weighted,
-)
+from mindex.search.candidates import Candidates, SignalWeights, z_score
+from mindex.search.fuse import FUSIONS, ListWeights, blend, fuse, minmax, rrf, signals, weighted
 from mindex.store.base import RankingSignals, ScoredRecord
-from mindex.store.rules.kind_groups import KindGroup
 
 
 def scored(kind: str = "chunk", /, **scores: float) -> tuple[ScoredRecord, ...]:
@@ -47,59 +30,6 @@ def test_a_record_in_both_lists_outranks_one_in_one_list() -> None:
     vector = (*(ScoredRecord(f"v{n}", 1 - n / 100) for n in range(50)), ScoredRecord("both", 0.1))
     fused = rrf(Candidates(keyword, vector))
     assert max(fused, key=lambda id_: fused[id_].total) == "both"
-
-
-def test_a_profile_is_not_better_for_being_long_as_its_values_are_embedded_apart() -> None:
-    vector = (ScoredRecord("profile", 0.5, "profile", length=5_000), ScoredRecord("memory", 0.5, "memory", length=80))
-    fused = blend(Candidates((), vector, cosine_zscores={"profile": 4.0, "memory": 4.0}))
-    assert fused["memory"].total > fused["profile"].total
-
-
-def test_a_memory_of_several_pieces_is_judged_as_a_page_of_a_file() -> None:
-    found = [ScoredRecord("licence", 0.5, "memory", length=16_000), ScoredRecord("fact", 0.5, "memory", length=80)]
-    found += [ScoredRecord("profile", 0.5, "profile", length=9_000), ScoredRecord("page", 0.5, "chunk")]
-    by_words = [ScoredRecord("licence", 3.0, "memory"), ScoredRecord("other", 2.0, "memory")]
-    groups = Candidates(by_words, found).groups()
-    assert groups == {"licence": "file", "fact": "entry", "profile": "entry", "page": "file", "other": "entry"}
-
-
-def test_a_long_memory_says_nothing_about_how_near_chunks_are_that_were_found_by_words_alone() -> None:
-    by_words = [ScoredRecord("chunk", 3.0, "chunk")]
-    near = [ScoredRecord("page", 0.5, "chunk"), ScoredRecord("fact", 0.3, "memory", length=80)]
-    told = ScoredRecord("told", 0.1, "memory", length=5_000)
-
-    def judged(*vector: ScoredRecord) -> float:
-        cosines = {hit.id: hit.score for hit in vector}
-        found = Candidates(by_words, vector, cosine_zscores=cosines, cosines=cosines, words=3)
-        return CandidateScores(found, blend(found), compares_kinds=True).relevances["chunk"]
-
-    assert judged(*near, told) == judged(*near)
-
-
-def test_a_variant_of_the_query_does_not_change_what_a_memory_is_judged_as() -> None:
-    cosines = {"told": 0.5}
-    own = Candidates((), [ScoredRecord("told", 0.5, "memory", length=5_000)], cosine_zscores=cosines, cosines=cosines)
-    scores = CandidateScores(own, blend(own), compares_kinds=True)
-    scores.judge(Candidates([ScoredRecord("told", 3.0, "memory")], has_vector=False), 0.9)
-    assert scores.groups == {"told": "file"}
-
-
-def test_the_longest_short_memory_is_one_piece() -> None:
-    at_most = [
-        ScoredRecord("a", 0.5, "memory", length=PIECE_SIZE),
-        ScoredRecord("b", 0.5, "memory", length=PIECE_SIZE + 1),
-    ]
-    assert Candidates((), at_most).groups() == {"a": "entry", "b": "file"}
-
-
-def test_a_long_memory_comes_after_a_page_that_is_nearer() -> None:
-    cosines = {"told": 0.44, "page": 0.61}
-    vector = [ScoredRecord("page", 0.61, "chunk"), ScoredRecord("told", 0.44, "memory", length=5_000)]
-    background = (0.05, 0.11)
-    zscores = {id_: standardised(cosine, background) for id_, cosine in cosines.items()}
-    candidates = Candidates((), vector, cosine_zscores=zscores, cosines=cosines, words=3)
-    scores = CandidateScores(candidates, blend(candidates), compares_kinds=True)
-    assert scores.ordered(cosines) == ["page", "told"]
 
 
 def test_minmax_is_sixty_to_forty() -> None:
@@ -175,35 +105,9 @@ def test_a_list_that_was_not_retrieved_leaves_all_the_weight_to_the_other() -> N
     assert blend(Candidates((), vector, {"a": 6.0}, has_keyword=False))["a"].total == pytest.approx(1.0)
 
 
-def test_blend_scores_each_group_of_kinds_as_if_it_were_alone() -> None:
-    chunks, memories = scored("chunk", a=5.0, b=1.0), scored("memory", m=20.0)
-    alone = blend(Candidates(chunks, matched_shares={"a": 1.0}))
-    beside = blend(Candidates((*memories, *chunks), matched_shares={"a": 1.0, "m": 1.0}))
-    assert (beside["a"], beside["b"]) == (alone["a"], alone["b"])
-
-
-def test_among_memories_words_say_little_unless_they_are_looked_up() -> None:
-    vector = scored("memory", near=0.5, holds=0.4)
-    zscores = {"near": 4.1, "holds": 3.2}
-    words = Candidates(scored("memory", holds=5.0), vector, zscores, surprises={"holds": 7.0}, words=6)
-    assert _order(blend(words)) == ["near", "holds"]
-    assert _order(blend(replace(words, words=1, look_up=True, matched_shares={"holds": 1.0}))) == ["holds", "near"]
-
-
 def test_a_cosine_is_counted_in_deviations_above_unrelated_texts() -> None:
-    assert standardised(0.49, (0.05, 0.11)) == pytest.approx(4.0)
-    assert 0 < standardised(-0.5, (0.05, 0.11)) < standardised(-0.4, (0.05, 0.11)) < 0.01
-
-
-def test_hits_of_one_kind_keep_their_order_and_get_the_odds_of_their_kind() -> None:
-    fused = {"a": Contribution(0.5), "b": Contribution(0.4), "m": Contribution(0.1)}
-    groups: dict[str, KindGroup] = {"a": "file", "b": "file", "m": "entry"}
-    scores = in_one_order(fused, groups, {"a": -4.0, "b": -1.0, "m": -2.0})
-    assert sorted(scores, key=lambda id_: -scores[id_]) == ["a", "m", "b"]
-
-
-def _order(fused: Fused) -> list[str]:
-    return sorted(fused, key=lambda id_: -fused[id_].total)
+    assert z_score(0.49, (0.05, 0.11)) == pytest.approx(4.0)
+    assert 0 < z_score(-0.5, (0.05, 0.11)) < z_score(-0.4, (0.05, 0.11)) < 0.01
 
 
 def test_an_unknown_fusion_is_an_error_that_lists_the_known_ones() -> None:

@@ -6,7 +6,9 @@ from mindex.model import Record
 from mindex.search.names import QueryName, name_of
 
 
-def chunk(text: str = "", title: str = "Guide > Install", path: str = "docs/how-to-build.md", **fields: object) -> Record:
+def chunk(
+    text: str = "", title: str = "Guide > Install", path: str = "docs/how-to-build.md", **fields: object
+) -> Record:
     return Record("c", "chunk", text, title=title, path=path, **fields)  # type: ignore[arg-type]
 
 

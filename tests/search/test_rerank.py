@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mindex.search.page_candidates import RERANKED
 
 from mindex.memory import Memory
 from mindex.model import Answer, Record
 from mindex.providers.rerank.base import CHOSEN_WEIGHT
+from mindex.search.ranking import RERANKED
 from mindex.search.rerank import blended, legible, passage, share
 from tests.conftest import write
 from tests.providers.servers import ModelServer, Trick, changed, garbage, half, hang, html, reset, status

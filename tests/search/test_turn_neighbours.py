@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mindex.search.relevance import beside
-from mindex.search.turn_neighbours import lift_neighbours
 
 from mindex.memory import Memory
 from mindex.model import Hit
-from mindex.search.fuse import FUSIONS, Contribution
+from mindex.search.fuse import FUSIONS
+from mindex.search.judgement import NEIGHBOUR, Scores, add_neighbours, relevance
 from tests.search.asking import adds_up, moment, stages
 
 QUERY = "harbour repair dock"
 ASKED = "Which harbour has the repair dock?"
 ANSWERED = "The dock of Rotterdam, at the north end."
-SHARE = 0.1
 
 
 def say(memory: Memory, text: str, session: str = "s1", **more: str) -> str:
@@ -35,8 +32,13 @@ def lifted(hit: Hit) -> float:
 
 
 def own(hit: Hit) -> float:
-    """What a hit had before it was lifted."""
-    return sum(stage.change for stage in hit.trace.stages if stage.name in ("keyword", "vector", "expansion"))
+    """The log-odds of a hit before it was lifted and boosted."""
+    return sum(stage.change for stage in hit.trace.stages if stage.name not in ("neighbours", "importance"))
+
+
+def lift(*beside: Hit) -> float:
+    """What the best of these turns adds to the one beside them."""
+    return NEIGHBOUR * max(relevance(own(hit)) for hit in beside)
 
 
 @pytest.fixture
@@ -46,13 +48,13 @@ def memory(keyword_memory: Memory) -> Memory:
     return keyword_memory
 
 
-def test_the_answer_after_the_question_is_lifted_by_a_share_of_its_score(memory: Memory) -> None:
+def test_the_answer_after_the_question_is_lifted_by_the_relevance_of_the_question(memory: Memory) -> None:
     asked, answered = say(memory, ASKED), say(memory, ANSWERED)
     elsewhere = say(memory, ANSWERED, "s2")
     hits = found(memory)
     assert own(hits[answered]) == pytest.approx(own(hits[elsewhere]))
-    assert lifted(hits[answered]) == pytest.approx(SHARE * own(hits[asked]))
-    assert lifted(hits[asked]) == pytest.approx(SHARE * own(hits[answered]))
+    assert lifted(hits[answered]) == pytest.approx(lift(hits[asked]))
+    assert lifted(hits[asked]) == pytest.approx(lift(hits[answered]))
     assert lifted(hits[elsewhere]) == 0
     assert hits[answered].score > hits[elsewhere].score
     assert hits[answered].relevance > hits[elsewhere].relevance
@@ -61,9 +63,10 @@ def test_the_answer_after_the_question_is_lifted_by_a_share_of_its_score(memory:
 def test_both_sides_lift_and_none_further_away(memory: Memory) -> None:
     ids = [say(memory, text) for text in (ANSWERED, ANSWERED, ASKED, ANSWERED, ANSWERED)]
     hits = found(memory)
-    whole, part = own(hits[ids[2]]), own(hits[ids[0]])
-    expected = [part, part + whole, 2 * part, part + whole, part]
-    assert [lifted(hits[id_]) for id_ in ids] == pytest.approx([SHARE * score for score in expected])
+    asked, answered = lift(hits[ids[2]]), lift(hits[ids[0]])
+    assert asked > answered
+    expected = [answered, asked, answered, asked, answered]
+    assert [lifted(hits[id_]) for id_ in ids] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("around", [0, 1, 2])
@@ -83,13 +86,6 @@ def test_the_stages_sum_to_the_score(memory: Memory) -> None:
     answer = memory.search(QUERY)
     assert len([hit for hit in answer.hits if lifted(hit)]) == 3
     assert adds_up(answer)
-
-
-def test_without_a_weight_no_turn_is_lifted(tmp_path: Path) -> None:
-    options = {"embedding.provider": "none", "search.weights.neighbours": 0}
-    with Memory(tmp_path / "memory.db", options=options) as memory:
-        say(memory, ASKED), say(memory, ANSWERED)
-        assert [lifted(hit) for hit in found(memory).values()] == [0, 0]
 
 
 # ── who is a neighbour ────────────────────────────────────────────────────────────────────────────────────────
@@ -181,33 +177,35 @@ def adjacent(memory: Memory, ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return context.adjacent_turns
 
 
-def test_a_lifted_turn_lifts_no_other(memory: Memory) -> None:
-    ids = [say(memory, text) for text in (ASKED, ANSWERED, ANSWERED)]
-    fused = {ids[0]: Contribution(keyword=1.0), ids[1]: Contribution(keyword=0.1), ids[2]: Contribution(keyword=0.1)}
-    relevances = {ids[0]: 1.0, ids[1]: 0.02, ids[2]: 0.02}
-    lift_neighbours(adjacent(memory, fused), fused, relevances, SHARE)
-    assert relevances[ids[1]] == pytest.approx(beside(0.02, 1.0))
-    assert relevances[ids[2]] == pytest.approx(beside(0.02, 0.02))
-    assert fused[ids[2]].neighbours == pytest.approx(SHARE * 0.1)
+def scored(**scores: float) -> Scores:
+    return Scores(scores, lambda _: ())
 
 
-def test_only_what_was_found_is_lifted(memory: Memory) -> None:
-    asked, other = say(memory, ASKED), say(memory, "Thanks.")
-    fused, relevances = {asked: Contribution(keyword=1.0)}, {asked: 1.0}
-    lift_neighbours(adjacent(memory, fused), fused, relevances, SHARE)
-    assert other not in fused
-    assert other not in relevances
+def test_a_lifted_turn_lifts_no_other() -> None:
+    scores = scored(asked=2.0, beside=-4.0, further=-4.0)
+    pairs = [("asked", "beside"), ("beside", "asked"), ("beside", "further"), ("further", "beside")]
+    add_neighbours(scores, pairs)
+    assert scores.total["beside"] == pytest.approx(-4.0 + NEIGHBOUR * relevance(2.0))
+    assert scores.total["further"] == pytest.approx(-4.0 + NEIGHBOUR * relevance(-4.0))
 
 
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_standing_beside_something_relevant_never_takes_away_and_never_makes_as_sure(
-    mine: float, neighbour: float
+def test_only_what_was_found_is_lifted() -> None:
+    scores = scored(asked=2.0)
+    add_neighbours(scores, [("asked", "other"), ("other", "asked")])
+    assert scores.total == {"asked": 2.0}
+
+
+@given(st.floats(-9, 9), st.floats(-9, 9), st.floats(-9, 9))
+def test_a_better_neighbour_lifts_more_and_none_lifts_more_than_the_weight(
+    mine: float, neighbour: float, better: float
 ) -> None:
-    together = beside(mine, neighbour)
-    assert mine <= together <= max(mine, neighbour)
-    assert together <= max(mine, 0.7)
-    assert beside(0.0, neighbour) == 0
-    assert beside(mine, neighbour) <= beside(mine, 1.0)
+    def with_neighbour(odds: float) -> float:
+        scores = scored(mine=mine, beside=odds)
+        add_neighbours(scores, [("beside", "mine")])
+        return scores.total["mine"]
+
+    low, high = sorted((neighbour, better))
+    assert mine <= with_neighbour(low) <= with_neighbour(high) <= mine + NEIGHBOUR
 
 
 @pytest.fixture(scope="module")
@@ -236,12 +234,12 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 def said_by(memory: Memory, query: str) -> list[str]:
-    return [str(hit.record.fields["user_message"]) for hit in memory.search(query).hits]
+    return [str(hit.record.fields["user_message"]) for hit in memory.search(query, weak=False).hits]
 
 
 @pytest.mark.model
 def test_an_answer_that_holds_no_word_of_the_query_stands_after_the_turn_that_does(chat: Memory) -> None:
-    hits = chat.search("where is the party", floor=0.0).hits[:2]  # the answer by itself is below the low floor
+    hits = chat.search("where is the party", floor=0.0).hits[:2]
     assert [hit.record.fields["user_message"] for hit in hits] == [
         "Where should we hold Anna's party?",
         "At the lake house, if the weather holds.",
@@ -276,7 +274,7 @@ def test_a_strict_query_lifts_no_turn(memory: Memory, query: str) -> None:
     assert [lifted(hit) for hit in hits.values()] == [0, 0]
 
 
-@pytest.mark.parametrize("fusion", [name for name, one in FUSIONS.items() if not one.lifts_neighbours])
+@pytest.mark.parametrize("fusion", FUSIONS)
 def test_the_other_fusions_lift_no_turn(memory: Memory, fusion: str) -> None:
     say(memory, ASKED), say(memory, ANSWERED)
     hits = found(memory, fusion=fusion)
