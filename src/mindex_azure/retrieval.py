@@ -13,11 +13,13 @@ from mindex.store.base import (
     KeywordResult,
     Label,
     NearestRecords,
+    Neighbours,
     Page,
     RankingContext,
     RankingSignals,
     ScoredRecord,
     TermStatistics,
+    TokenChoice,
     unsupported_inside_words,
 )
 from mindex.store.engine_parts import holds_literally, query_vector, require_role
@@ -123,6 +125,14 @@ class AzureRetrieval:
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         return keyword.statistics(self._engine, list(dict.fromkeys(tokens)))
 
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        if not (chosen := choose(self.term_statistics(tokens).frequency)):
+            return ()
+        query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
+        return self.records([hit.id for hit in self.keyword(query, filters, limit).hits])
+
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         return keyword.terms(self._engine, prefix, shortest, longest, limit)
 
@@ -138,12 +148,11 @@ class AzureRetrieval:
         hits = self._nearest(model, [float(value) for value in query], where, limit, exact=size <= _EXACT)
         return NearestRecords(tuple(hits), size)
 
-    def neighbours(
-        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
-    ) -> tuple[dict[str, float], ...]:
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
         from mindex.store.rules.neighbours import one_by_one  # needs numpy (which a keyword search does without)
 
-        return one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
+        found = one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
+        return Neighbours.read(found, self.records)
 
     def _nearest(
         self, model: Model, vector: Sequence[float], where: str, limit: int, *, exact: bool

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.model import Change, Record
-from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
+from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.engine_parts import duplicates_numbers_history as rules
 from mindex.store.engine_parts import program_numbers as numbering
 from mindex.store.engine_parts import record_json, targets_by_source, without_nul
@@ -168,7 +168,14 @@ class PostgresEntries:
         return PostgresEntryStatements(transaction, self._now(), self._database.batch)
 
     def add(
-        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+        self,
+        records: Sequence[Record],
+        *,
+        by: str,
+        reason: str = "",
+        unique: str = "",
+        once: bool = False,
+        links: Sequence[NewLink] = (),
     ) -> tuple[AddOutcome, ...]:
         def add(transaction: Transaction) -> tuple[AddOutcome, ...]:
             statements = self._statements(transaction)
@@ -181,6 +188,7 @@ class PostgresEntries:
                 rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
             statements.flush()
+            _link(transaction, rules.links_of_new(links, outcomes))
             return outcomes
 
         return self._write(add)
@@ -197,15 +205,8 @@ class PostgresEntries:
 
         return purge(self._engine, ids)
 
-    def link(self, source: str, target: str, kind: str, weight: float) -> None:
-        rest = (kind, weight, now_ms())
-
-        def link(transaction: Transaction) -> None:
-            if {source, target}.issubset(transaction.column(_KNOWN, [source, target])):
-                for ends in sorted([(source, target), (target, source)]):
-                    transaction.execute(_SET_LINK, *rest, *ends)
-
-        self._write(link)
+    def link(self, links: Sequence[NewLink]) -> None:
+        self._write(lambda transaction: _link(transaction, links))
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses and self._logs_access:
@@ -460,3 +461,13 @@ def _log(transaction: Transaction, accesses: Sequence[Access], *, oldest: int, r
 def _prune(transaction: Transaction, oldest: int, rows: int) -> None:
     last = transaction.value(_LAST_ACCESS)
     transaction.execute("DELETE FROM access_log WHERE at < %s OR key <= %s", oldest, last - rows)
+
+
+def _link(transaction: Transaction, links: Sequence[NewLink]) -> None:
+    if not links:
+        return
+    now, known = now_ms(), frozenset(transaction.column(_KNOWN, [id_ for link in links for id_ in link[:2]]))
+    both = [(ends, kind, weight) for one, other, kind, weight in links for ends in ((one, other), (other, one))]
+    for ends, kind, weight in sorted(both):  # in order: two writers never wait for each other
+        if known.issuperset(ends):
+            transaction.execute(_SET_LINK, kind, weight, now, *ends)

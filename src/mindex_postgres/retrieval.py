@@ -4,16 +4,18 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mindex.clock import now_ms
-from mindex.model import Filters, Model, Record, VectorArray
+from mindex.model import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.engine_parts import (
     KeywordQuery,
     KeywordResult,
     Label,
     NearestRecords,
+    Neighbours,
     Page,
     RankingContext,
     RankingSignals,
     TermStatistics,
+    TokenChoice,
     holds_literally,
 )
 from mindex_postgres import keyword, record_rows, words
@@ -131,6 +133,16 @@ class PostgresRetrieval:
         with self._database.read(_BY_INDEX) as transaction:
             return keyword.statistics(transaction, tokens)
 
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        with self._database.read(_BY_INDEX) as transaction:
+            if not (chosen := choose(keyword.statistics(transaction, tokens).frequency)):
+                return ()
+            query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
+            hits = keyword.search(transaction, query, filters, limit, now_ms()).hits
+            return record_rows.read_records(transaction, [hit.id for hit in hits])
+
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         with self._database.read(_BY_INDEX) as transaction:
             return words.read_terms(transaction, prefix, shortest, longest, limit)
@@ -141,13 +153,12 @@ class PostgresRetrieval:
         with self._database.read(*nearest.settings(limit)) as transaction:
             return nearest.search(transaction, model, vector, filters, limit)
 
-    def neighbours(
-        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
-    ) -> tuple[dict[str, float], ...]:
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
         from mindex_postgres import nearest  # as above
 
         with self._database.read(*nearest.settings(limit)) as transaction:
-            return nearest.neighbours(transaction, model, vectors, filters, limit, least)
+            found = nearest.neighbours(transaction, model, vectors, filters, limit, least)
+            return Neighbours.read(found, lambda ids: record_rows.read_records(transaction, ids))
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._database.read() as transaction:

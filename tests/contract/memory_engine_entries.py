@@ -16,7 +16,7 @@ from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record,
 from mindex.model.consolidation import FROM
 from mindex.model.program_numbers import Slot
 from mindex.store import export_rows
-from mindex.store.base import Access, AddOutcome, RetryPolicy
+from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy
 from mindex.store.export_rows import (
     ExistingRecord,
     ExportedVectors,
@@ -51,13 +51,22 @@ class MemoryEntries:
         return self._connection.transaction(batch=batch)
 
     def add(
-        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+        self,
+        records: Sequence[Record],
+        *,
+        by: str,
+        reason: str = "",
+        unique: str = "",
+        once: bool = False,
+        links: Sequence[NewLink] = (),
     ) -> tuple[AddOutcome, ...]:
         with self._connection.write() as tables:
             statements = self._statements(tables)
-            return tuple(
+            outcomes = tuple(
                 rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
+            self.link(rules.links_of_new(links, outcomes))
+            return outcomes
 
     def revise(
         self, id_: str, change: Callable[[Record], Record], *, by: str, action: str, reason: str = "", unique: str = ""
@@ -91,12 +100,13 @@ class MemoryEntries:
         database.cache.clear()  # what is cached may be made of a purged text
         return PurgeResult(len(records), vectors, len(history), facts=facts)
 
-    def link(self, source: str, target: str, kind: str, weight: float) -> None:
+    def link(self, links: Sequence[NewLink]) -> None:
         with self._connection.write() as tables:
-            if source in tables.records and target in tables.records:
-                now = now_ms()
-                tables.links[source, kind, target] = Link(target, kind, weight, now)
-                tables.links[target, kind, source] = Link(source, kind, weight, now)
+            now = now_ms()
+            for source, target, kind, weight in links:
+                if source in tables.records and target in tables.records:
+                    tables.links[source, kind, target] = Link(target, kind, weight, now)
+                    tables.links[target, kind, source] = Link(source, kind, weight, now)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:  # noqa: ARG002
         """Count the accesses and log them, without an end."""

@@ -10,17 +10,19 @@ import numpy as np
 from mindex.analyzer import COLUMNS, analyze_record
 from mindex.clock import now_ms
 from mindex.errors import EmbeddingError
-from mindex.model import Filters, KeywordNode, Model, Record, VectorArray
+from mindex.model import AnyOf, Filters, KeywordNode, Model, Record, Term, VectorArray
 from mindex.store.base import (
     KeywordQuery,
     KeywordResult,
     Label,
     NearestRecords,
+    Neighbours,
     Page,
     RankingContext,
     RankingSignals,
     ScoredRecord,
     TermStatistics,
+    TokenChoice,
 )
 from mindex.store.rules import bm25
 from mindex.store.rules.filters import admits, count_held, holds_literally
@@ -109,6 +111,14 @@ class MemoryRetrieval:
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         return _statistics(tokens, _live(self._connection.read()))
 
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        if not (chosen := choose(self.term_statistics(tokens).frequency)):
+            return ()
+        query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
+        return self.records([hit.id for hit in self.keyword(query, filters, limit).hits])
+
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         live = _live(self._connection.read())
         held = Counter(token for record in live for token in {*" ".join(analyze_record(record)).split()})
@@ -117,10 +127,9 @@ class MemoryRetrieval:
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def neighbours(
-        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
-    ) -> tuple[dict[str, float], ...]:
-        return one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
+        found = one_by_one(lambda vector: self.nearest(model, vector, filters, limit), vectors, least)
+        return Neighbours.read(found, self.records)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         query = np.asarray(vector, np.float32).reshape(-1)

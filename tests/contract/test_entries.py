@@ -308,18 +308,35 @@ def test_states_are_those_right_before_the_first_change_after_a_moment(store: St
 def test_a_link_leads_in_both_directions_the_heaviest_first(store: Store) -> None:
     store.entries.add([memory_of(id_) for id_ in ("one", "two", "three", "gone")], by="me")
     for id_, weight in (("two", 0.6), ("three", 0.9), ("gone", 1.0), ("nowhere", 1.0)):
-        store.entries.link("one", id_, "near", weight)
+        store.entries.link([("one", id_, "near", weight)])
     retire(store, "gone")
     assert store.entries.linked("one", "near") == ("three", "two")
     assert (store.entries.linked("two", "near"), store.entries.linked("one", "other")) == (("one",), ())
-    store.entries.link("one", "two", "near", 0.95)
+    store.entries.link([("one", "two", "near", 0.95)])
     assert store.entries.linked("one", "near") == ("two", "three")
+
+
+def test_links_are_made_with_an_entry_only_if_it_is_new(store: Store) -> None:
+    store.entries.add([memory_of("one")], by="me")
+    links = [("two", "one", "near", 0.6), ("two", "nowhere", "near", 1.0), ("one", "one", "near", 1.0)]
+    store.entries.add([memory_of("two")], by="me", links=links)
+    assert (store.entries.linked("two", "near"), store.entries.linked("one", "near")) == (("one",), ("two",))
+    store.entries.add([replace(memory_of("three"), text="text of one")], by="me", links=[("three", "two", "near", 1.0)])
+    assert store.entries.linked("two", "near") == ("one",)
+
+
+def test_several_links_are_made_at_once(store: Store) -> None:
+    store.entries.add([memory_of(id_) for id_ in ("one", "two", "three")], by="me")
+    store.entries.link([("one", "two", "near", 0.6), ("three", "one", "near", 0.9), ("two", "gone", "near", 1.0)])
+    assert store.entries.linked("one", "near") == ("three", "two")
+    store.entries.link([])
+    assert store.entries.links_of(["two", "three"], "near") == {"two": ("one",), "three": ("one",)}
 
 
 def test_the_links_of_several_records_are_read_at_once(store: Store) -> None:
     store.entries.add([memory_of(id_) for id_ in ("one", "two", "three", "gone", "single")], by="me")
     for source, target, weight in (("one", "two", 0.6), ("one", "three", 0.9), ("gone", "one", 1.0)):
-        store.entries.link(source, target, "near", weight)
+        store.entries.link([(source, target, "near", weight)])
     retire(store, "gone")
     ids = ["three", "one", "single", "nowhere"]
     assert store.entries.links_of(ids, "near") == {"one": ("three", "two"), "three": ("one",)}
@@ -335,7 +352,7 @@ def test_linked_pairs_are_named_once_and_only_while_both_are_live(store: Store) 
         ("one", "two", "near"),
         ("stranger", "foreign", "conflict"),
     ):
-        store.entries.link(source, target, kind, 1.0)
+        store.entries.link([(source, target, kind, 1.0)])
     retire(store, "gone")
     assert store.entries.linked_pairs("conflict", memory_of("one").agent) == (("one", "two"),)
     assert store.entries.linked_pairs("conflict", "*") == (("foreign", "stranger"), ("one", "two"))
@@ -441,7 +458,7 @@ def test_sessions_are_counted_with_their_times_and_first_words_the_latest_first(
 
 def test_a_purge_leaves_nothing(store: Store) -> None:
     store.entries.add([memory_of("one", tags=("tea",)), memory_of("two")], by="me")
-    store.entries.link("one", "two", "near", 0.9)
+    store.entries.link([("one", "two", "near", 0.9)])
     retire(store, "one")
     result = store.entries.purge(["one", "nowhere"])
     assert (result.records, result.history, result.facts) == (1, 2, ())
@@ -453,7 +470,7 @@ def test_a_purge_leaves_nothing(store: Store) -> None:
 def test_a_purge_of_a_turn_names_the_facts_that_were_extracted_from_it(store: Store) -> None:
     store.entries.add([turn("t", "s", 1), memory_of("fact"), memory_of("purged"), memory_of("other")], by="me")
     for id_ in ("fact", "purged"):
-        store.entries.link("t", id_, FROM, 1.0)
+        store.entries.link([("t", id_, FROM, 1.0)])
     assert store.entries.purge(["t", "purged"]).facts == ("fact",)
 
 

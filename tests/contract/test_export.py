@@ -44,7 +44,7 @@ def filled(store: Store) -> Store:
     store.files.apply([update("a.md", "not exported")])
     store.entries.add([memory_of("one"), memory_of("two", tags=("tea",)), turn("t", "s", 3)], by="me")
     store.entries.add([replace(memory_of("theirs"), agent="A")], by="you")
-    store.entries.link("one", "two", "near", 0.75)
+    store.entries.link([("one", "two", "near", 0.75)])
     store.entries.mark_extracted("t", 2)
     forget(store, "one")
     return store

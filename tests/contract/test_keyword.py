@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,28 @@ def test_statistics_count_the_records_that_hold_a_token(store: Store) -> None:
     statistics = store.retrieval.term_statistics(["appl", "pear", "unknown"])
     assert statistics.records == 2
     assert dict(statistics.frequency) == {"appl": 2, "pear": 1, "unknown": 0}
+
+
+def test_records_are_found_by_the_tokens_that_are_chosen_by_frequency(store: Store) -> None:
+    store.files.put_collection(Collection("other", "/other"))
+    store.files.apply(
+        [update("a.md", "apple pear", "apple", "pear pear plum"), update("b.md", "pear", collection="other")]
+    )
+    seen: list[dict[str, int]] = []
+
+    def rarest(frequency: Mapping[str, int]) -> list[str]:
+        seen.append(dict(frequency))
+        return [min((token for token in frequency if frequency[token]), key=lambda token: frequency[token])]
+
+    scope = Filters(collections=("docs",), agent="*")
+    found = store.retrieval.records_with_tokens(["pear", "appl", "unknown"], rarest, scope, 10)
+    assert seen == [{"appl": 2, "pear": 3, "unknown": 0}]
+    assert {record.id for record in found} == {"idamd1", "idamd2"}
+    assert all(record == store.retrieval.record(record.id) for record in found)
+    both = store.retrieval.keyword(KeywordQuery(AnyOf((Term("appl"), Term("pear")))), scope, 2).hits
+    found = store.retrieval.records_with_tokens(["appl", "pear"], list, scope, 2)
+    assert [record.id for record in found] == [hit.id for hit in both]
+    assert store.retrieval.records_with_tokens(["appl"], lambda _: (), scope, 10) == ()
 
 
 def test_terms_begin_as_asked_and_count_the_live_records_that_hold_them(store: Store) -> None:

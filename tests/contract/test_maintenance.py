@@ -31,7 +31,7 @@ def test_a_deep_check_reads_all_and_finds_nothing_wrong_in_a_sound_store(store: 
     store.entries.add([memory_of("m"), memory_of("n")], by="me")
     store.entries.revise("m", lambda record: replace(record, text="peach"), by="me", action="update")
     store.entries.revise("n", lambda record: replace(record, retired_at=5), by="me", action="forget")
-    store.entries.link("m", "n", "similar", 0.5)
+    store.entries.link([("m", "n", "similar", 0.5)])
     store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("m", [axis(1)])])
     steps: list[Progress] = []
     checks = store.maintenance.check_deep(steps.append)

@@ -178,7 +178,7 @@ class Engines(RuleBasedStateMachine):
     @rule(one=entry_ids, other=entry_ids, kind=st.sampled_from(LINKS), weight=st.sampled_from([0.2, 0.7]))
     def link(self, one: str, other: str, kind: str, weight: float) -> None:
         if one != other:
-            self.agree(lambda store: store.entries.link(one, other, kind, weight))
+            self.agree(lambda store: store.entries.link([(one, other, kind, weight)]))
             self.agree(lambda store: store.entries.restore_links([(other, Link(one, "near", 0.5, 3))]))
 
     @rule(id_=entry_ids, answered=st.booleans())

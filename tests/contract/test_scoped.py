@@ -43,8 +43,8 @@ def filled(store: Store) -> Store:
             by=agent,
         )
         store.entries.revise(f"m{agent}", lambda one: replace(one, tags=("port",)), by=agent, action="update")
-        store.entries.link(f"m{agent}", f"n{agent}", "near", 0.9)
-    store.entries.link("manna", "mben", "near", 0.8)
+        store.entries.link([(f"m{agent}", f"n{agent}", "near", 0.9)])
+    store.entries.link([("manna", "mben", "near", 0.8)])
     return store
 
 
@@ -133,9 +133,10 @@ def test_a_foreign_id_is_answered_like_one_that_does_not_exist(anna: ScopedStore
     with pytest.raises(NotFoundError, match=f"there is no memory '{id_}'"):
         entries.revise(id_, lambda one: replace(one, text="defaced"), by="anna", action="update")
     assert entries.purge([id_]).records == 0
-    entries.link("manna", id_, "conflict", 1.0)
+    entries.link([("manna", id_, "conflict", 1.0)])
     entries.restore_links([("manna", Link(id_, "conflict", 1.0))])
-    assert filled.entries.linked("manna", "conflict") == ()
+    anna.entries.add([entry("new", "anna", "harbour light")], by="anna", links=[("new", id_, "conflict", 1.0)])
+    assert filled.entries.linked("manna", "conflict") == filled.entries.linked("new", "conflict") == ()
     before = filled.retrieval.record(id_)
     assert before is None or "defaced" not in before.text
 
@@ -186,6 +187,7 @@ def test_a_word_that_only_others_wrote_is_unknown(filled: Store, anna: ScopedSto
     assert anna.retrieval.term_statistics(["zanzibar", "harbour"]).frequency["zanzibar"] == 0
     assert anna.retrieval.term_statistics(["harbour"]).frequency["harbour"] > 0
     assert filled.retrieval.term_statistics(["zanzibar"]).frequency["zanzibar"] == 1
+    assert anna.retrieval.records_with_tokens(["zanzibar"], list, Filters(agent="*"), 10) == ()
 
 
 def test_only_files_of_its_collections_are_seen_and_changed(filled: Store, anna: ScopedStore) -> None:
@@ -229,7 +231,7 @@ def test_a_reader_reads_and_every_write_is_refused_in_one_sentence(filled: Store
         lambda: entries.add([entry("new", "anna", "x")], by="x"),
         lambda: entries.revise("manna", lambda one: one, by="x", action="update"),
         lambda: entries.purge(["manna"]),
-        lambda: entries.link("manna", "nanna", "near", 1.0),
+        lambda: entries.link([("manna", "nanna", "near", 1.0)]),
         lambda: entries.restore_rows([], RestoreOptions("x")),
         lambda: entries.restore_links([]),
         lambda: entries.mark_extracted("tanna1", 0),

@@ -342,7 +342,9 @@ def test_the_neighbours_of_many_vectors_are_what_one_search_for_each_finds(
     queries = np.concatenate([vectors[: asked - 1], clustered(asked, 3)])[:asked]
     scope = Filters(kinds=("memory",), agent="a")
     found = store.retrieval.neighbours(MODEL, queries, scope, 10, 0.5)
-    for query, neighbours in zip(queries, found, strict=True):
+    assert found.records.keys() == {id_ for near in found.cosines for id_ in near}
+    assert all(record == store.retrieval.record(id_) for id_, record in found.records.items())
+    for query, neighbours in zip(queries, found.cosines, strict=True):
         hits = store.retrieval.nearest(MODEL, query, scope, 10).hits
         expected = sorted((hit.score for hit in hits if hit.score >= 0.5), reverse=True)
         assert sorted(neighbours.values(), reverse=True) == pytest.approx(expected, abs=1e-5)
@@ -353,4 +355,5 @@ def test_the_neighbours_of_many_vectors_are_what_one_search_for_each_finds(
 
 def test_the_neighbours_of_no_vectors_are_none(store: Store) -> None:
     none = np.zeros((0, MODEL.dimensions), np.float32)
-    assert store.retrieval.neighbours(MODEL, none, Filters(kinds=("memory",), agent="a"), 10, 0.5) == ()
+    found = store.retrieval.neighbours(MODEL, none, Filters(kinds=("memory",), agent="a"), 10, 0.5)
+    assert (found.cosines, found.records) == ((), {})

@@ -116,7 +116,7 @@ def fill(path: Path, folder: Path) -> None:
             name="greasing", description="how to grease a crane", trigger_type="manual", instructions="Use a gun."
         )
         memory.notes.create("default", "/memories/plan.md", "Buy grease.")
-        memory.store.entries.link(ids[0], ids[1], "similar", 0.9)
+        memory.store.entries.link([(ids[0], ids[1], "similar", 0.9)])
         memory.tokens.add("laptop", agent="default", rights="read")
         memory.tokens.add("phone", agent="default", rights="write", collections=["docs"])
         memory.store.caches.put_many("query", {"q1": b"12345678" * 20, "q2": b"abcdefgh" * 20}, now=True)

@@ -156,7 +156,7 @@ def test_the_kept_memory_takes_over_tags_entities_and_importance(opened: Open, a
 def test_memories_that_say_different_things_are_not_merged(opened: Open, add_old: AddOld, one: str, other: str) -> None:
     memory = opened()
     first, second = add_old(memory, one), add_old(memory, other)
-    memory.store.entries.link(first, second, NEAR_LINK, 1.0)  # however near they were found before
+    memory.store.entries.link([(first, second, NEAR_LINK, 1.0)])  # however near they were found before
     assert memory.maintenance.consolidate().proposals == ()
 
 
@@ -250,7 +250,7 @@ def test_near_vectors_alone_do_not_merge_different_things(opened: Open, add_old:
     assert memory.models.embedder is not None
     a, b = memory.store.vectors.stored(memory.models.embedder.model, [first, second]).values()
     assert float(a[0] @ b[0]) > 0.8  # close enough to be looked at, or nearly so
-    memory.store.entries.link(first, second, NEAR_LINK, 1.0)
+    memory.store.entries.link([(first, second, NEAR_LINK, 1.0)])
     assert memory.maintenance.consolidate().proposals == ()
 
 

@@ -77,7 +77,7 @@ def test_a_distributed_memory_does_what_any_other_does(cluster: str, handbook: P
         memory.conversations.add("where is the rocket?", "on the ramp", session_id="s1")
         memory.conversations.add("and the crew?", "inside", session_id="s1")
         memory.store.vectors.put(MODEL, [RecordVectors(before, [axis(1)]), RecordVectors(rocket, [axis(2)])])
-        memory.store.entries.link(before, rocket, "conflict", 1.0)
+        memory.store.entries.link([(before, rocket, "conflict", 1.0)])
 
         assert [hit.record.id for hit in memory.search("wombat", mode="keyword").hits] == [before]
         assert memory.search("how are releases deployed?").hits[0].record.path.endswith("releases.md")

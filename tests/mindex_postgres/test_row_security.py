@@ -114,7 +114,7 @@ def fill(team: Team, login: str, word: str, other: str, folder: Path) -> None:
         store.entries.add([Record(f"{login}000000009", "memory", f"a {word} is gone", agent=login)], by=login)
         memory.forget(f"{login}000000009", f"the {word} left")
         store.vectors.put(MODEL, [RecordVectors(one.id, [axis(at)]) for at, one in enumerate(records)])
-        store.entries.link(first, second, "conflict", 1.0)
+        store.entries.link([(first, second, "conflict", 1.0)])
         store.entries.log_access([Access(first, now_ms(), "search", f"where is the {word}", 1.0)], oldest=0, rows=1000)
         store.caches.put_many("expansion", {f"{word} key": word.encode()}, now=True)
         (folder / "page.md").write_text(f"# {word}\n\nEverything about the {word}, see the {other}.\n")
@@ -326,7 +326,7 @@ WRITES: dict[str, Callable[[Memory, Path], object]] = {
     "import": lambda memory, folder: memory.transfer.import_(folder / "export.jsonl", agent="ann"),
     "remove the collection": lambda memory, _: memory.collections.remove("annfiles"),
     "index into the collection": lambda memory, folder: memory.index(folder / "other", name="annfiles"),
-    "link": lambda memory, _: memory.store.entries.link(ANN[0], ANN[2], "conflict", 0.5),
+    "link": lambda memory, _: memory.store.entries.link([(ANN[0], ANN[2], "conflict", 0.5)]),
     "vectors": lambda memory, _: memory.store.vectors.put(MODEL, [RecordVectors(ANN[0], [axis(9)])]),
     "context": lambda memory, _: memory.store.files.drop_contexts(["annfiles"]),
     "facts": lambda memory, _: memory.store.entries.mark_extracted(ANN[2], 3),

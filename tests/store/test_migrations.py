@@ -128,7 +128,7 @@ def merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for id_, text in zip(("short", "long", "harbour"), (*TEAS, HARBOUR), strict=True)
         ]
         store.entries.add(records, by="test")
-        store.entries.link("short", "long", "near", 0.7)
+        store.entries.link([("short", "long", "near", 0.7)])
     assert run_here("--db", path, "consolidate", "--apply").code == 0
     assert live(path) == {TEAS[1], HARBOUR}
     as_schema_2(path)

@@ -69,7 +69,7 @@ def fill(database: str, *, vectors: bool = True, root: Path = HANDBOOK) -> None:
         memory.profile.set({"user": {"name": "Ada"}})
         memory.contacts.add(name="Tomasz Wrona", email="tomasz@example.org")
         memory.skills.add(name="Bake bread", description="With rye.", trigger_type="manual", instructions="Mix.")
-        memory.store.entries.link(tea, new, "similar", 0.5)
+        memory.store.entries.link([(tea, new, "similar", 0.5)])
         memory.search("office")
         memory.get(tea)
         with Memory(database, agent="scout", options=KEYWORD) as scout:

@@ -129,8 +129,8 @@ def test_links_between_agents_survive_an_export_of_more_rows_than_a_batch_has(
     agents = ("ann", "bob", "cleo")
     ids = [memory.add(f"Fact number {number}", agent=agents[number % 3]).id for number in range(600)]
     for number, id_ in enumerate(ids):  # to the next agent's, near and far, in both directions
-        memory.store.entries.link(id_, ids[(number + 1) % 600], "near", 0.9)
-        memory.store.entries.link(id_, ids[(number * 7 + 301) % 600], "conflict", 0.5)
+        memory.store.entries.link([(id_, ids[(number + 1) % 600], "near", 0.9)])
+        memory.store.entries.link([(id_, ids[(number * 7 + 301) % 600], "conflict", 0.5)])
     for number in range(0, 30, 3):
         memory.update(ids[599 - number], supersedes=ids[number])  # of another agent
         memory.update(ids[100 + number], supersedes=ids[500 - number])
@@ -176,7 +176,7 @@ def test_links_between_agents_survive_batches_of_any_size(
         patch.setattr(import_rows, "_BATCH", batch)
         ids = [memory.add(f"Fact {number}", agent=f"agent{agent}").id for number, (agent, *_) in enumerate(linked)]
         for id_, (_, near, winner) in zip(ids, linked, strict=True):
-            memory.store.entries.link(id_, ids[near % len(ids)], "near", 0.9)
+            memory.store.entries.link([(id_, ids[near % len(ids)], "near", 0.9)])
             with suppress(MindexError):
                 memory.update(ids[winner % len(ids)], supersedes=id_)
         if not fresh:

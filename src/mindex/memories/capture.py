@@ -162,7 +162,7 @@ class Capture:
                 result = self._writer.add(memory)
             except (SecretError, UsageError):  # a secret, in strict mode; or nothing is left of it
                 continue
-            self._store.entries.link(result.id, record.id, FROM, CONFIDENCE)
+            self._store.entries.link([(result.id, record.id, FROM, CONFIDENCE)])
             added.append(result)
         return added
 

@@ -230,12 +230,12 @@ class ExtractionRun:
             similar = self._store.retrieval.records([one.id for one in self._writer.similar_to(memory)])
             known = next((one for one in similar if covers(one.text, fact.text)), None)
             if known is not None and content_hash(known.text) != content_hash(fact.text):
-                self._store.entries.link(known.id, turn.id, FROM, fact.confidence)
+                self._store.entries.link([(known.id, turn.id, FROM, fact.confidence)])
                 return None
             added = self._writer.add(memory)  # the same text again is the same memory
         except (SecretError, UsageError):  # a secret, in strict mode, is not stored: the other facts are
             return None
-        self._store.entries.link(added.id, turn.id, FROM, fact.confidence)
+        self._store.entries.link([(added.id, turn.id, FROM, fact.confidence)])
         return added if added.created else None
 
 

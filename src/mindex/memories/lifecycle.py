@@ -20,7 +20,7 @@ from mindex.memories.entries import find_entry
 from mindex.memories.field_specs import THING_KINDS, UNIQUE
 from mindex.memories.importance import estimate_importance
 from mindex.memories.near_duplicates import NEAR_LINK
-from mindex.memories.open_conflicts import conflicting, link_conflicts
+from mindex.memories.open_conflicts import conflict_links, conflicting
 from mindex.memories.related_memories import RelatedMemory, conflict_candidates, find_related, similar_among
 from mindex.memories.summary import summarize
 from mindex.model import AddResult, Change, Kind, PurgeResult, Record, SimilarMemory
@@ -81,13 +81,12 @@ class EntryWriter:
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=in_conflict)
 
+        links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]
+        links += conflict_links(record.id, in_conflict)
+
         def store(_: int) -> AddResult:
             replaced = find_entry(self._store, memory.supersedes) if memory.supersedes else None
-            (added,) = self._store.entries.add([record], by=self._author.name, reason=reason)
-            if added.created:
-                for other in similar:
-                    self._store.entries.link(added.id, other.id, NEAR_LINK, other.overlap)
-                link_conflicts(self._store, added.id, in_conflict)
+            (added,) = self._store.entries.add([record], by=self._author.name, reason=reason, links=links)
             left = similar if added.created else ()
             if replaced is not None and replaced.id != added.id:
                 self._retire(replaced.id, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
@@ -202,7 +201,7 @@ class EntryWriter:
                 self._retire(other, "supersede", f"{SUPERSEDED_BY}{existing.id}", superseded_by=existing.id)
             if "text" in values:
                 related = conflict_candidates(self._related(change.after))
-                link_conflicts(self._store, change.record, conflicting(change.after, related))
+                self._store.entries.link(conflict_links(change.record, conflicting(change.after, related)))
             return change
 
         return in_transaction(self._store.entries, store, batch=bool(superseded))

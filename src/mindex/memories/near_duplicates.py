@@ -15,7 +15,7 @@ from mindex.memories.duplicate_veto import READ_LIMIT, contradict
 from mindex.memories.open_conflicts import conflict_between
 from mindex.model import Filters, Model, Record, RecordVectors, VectorArray
 from mindex.model.records import CONFLICT_LINK
-from mindex.store.base import Store
+from mindex.store.base import NewLink, Store
 
 NEAR_OVERLAP = 0.6  # of words
 NEAR_COSINE = 0.92  # of vectors
@@ -81,40 +81,32 @@ def link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Recor
     """
     memories = [(record, embedded.vectors[0]) for record, embedded in stored if record.kind == "memory"]
     for agent in dict.fromkeys(record.agent for record, _ in memories):
-        own = [(record.id, vector) for record, vector in memories if record.agent == agent]
-        _link_all(store, _close_pairs(store, model, agent, own))
+        own = [(record, vector) for record, vector in memories if record.agent == agent]
+        links = _close_links(store, model, agent, own)
+        for start in range(0, len(links), _LINKS_AT_ONCE):
+            store.entries.link(links[start : start + _LINKS_AT_ONCE])
 
 
-def _close_pairs(
-    store: Store, model: Model, agent: str, embedded: Sequence[tuple[str, Sequence[float] | VectorArray]]
-) -> dict[tuple[str, str], float]:
-    """Pairs of one agent's memories that are close, each once, with their cosine; the first was just stored."""
+def _close_links(
+    store: Store, model: Model, agent: str, embedded: Sequence[tuple[Record, Sequence[float] | VectorArray]]
+) -> list[NewLink]:
+    """Return the links of one agent's memories that were just stored: with conflicts and near-duplicates."""
     import numpy as np  # only texts that were embedded need it
 
     scope = Filters(kinds=("memory",), agent=agent)
     vectors = np.stack([np.asarray(vector, np.float32) for _, vector in embedded])
     found = store.retrieval.neighbours(model, vectors, scope, _CANDIDATES, CONFLICT_COSINE)
-    pairs: dict[tuple[str, str], float] = {}
-    for (id_, _), close in zip(embedded, found, strict=True):
-        for other, cosine in close.items():
-            if other != id_ and (other, id_) not in pairs:
-                pairs[id_, other] = cosine
-    return pairs
-
-
-def _link_all(store: Store, pairs: Mapping[tuple[str, str], float]) -> None:
-    """Link those of the pairs that are in conflict, or near-duplicates."""
-    records = {record.id: record for record in store.retrieval.records(list({id_ for pair in pairs for id_ in pair}))}
-    links: list[tuple[str, str, str, float]] = []
-    for (id_, other_id), cosine in pairs.items():
-        one, other = records.get(id_), records.get(other_id)
-        if one is None or other is None:
-            continue
-        if conflict_between(one, other):
-            links.append((id_, other_id, CONFLICT_LINK, 1.0))
-        elif cosine >= NEAR_COSINE and one.type == other.type and not contradict(one.text, other.text):
-            links.append((id_, other_id, NEAR_LINK, round(cosine, 3)))
-    for start in range(0, len(links), _LINKS_AT_ONCE):
-        with store.entries.transaction():
-            for link in links[start : start + _LINKS_AT_ONCE]:
-                store.entries.link(*link)
+    pairs: set[tuple[str, str]] = set()
+    links: list[NewLink] = []
+    for (embedded_record, _), close in zip(embedded, found.cosines, strict=True):
+        one = found.records.get(embedded_record.id, embedded_record)  # as it is now
+        for other_id, cosine in close.items():
+            other = found.records.get(other_id)
+            if other is None or other.id == one.id or (other.id, one.id) in pairs:
+                continue
+            pairs.add((one.id, other.id))
+            if conflict_between(one, other):
+                links.append((one.id, other.id, CONFLICT_LINK, 1.0))
+            elif cosine >= NEAR_COSINE and one.type == other.type and not contradict(one.text, other.text):
+                links.append((one.id, other.id, NEAR_LINK, round(cosine, 3)))
+    return links

@@ -10,7 +10,7 @@ from mindex.clock import now_ms
 from mindex.memories.conflict_rules import find_conflict
 from mindex.model import Conflict, Filters, MemoryInConflict, Record
 from mindex.model.records import CONFLICT_LINK
-from mindex.store.base import Store
+from mindex.store.base import NewLink, Store
 from mindex.store.rules.filters import admits
 
 _LAST = 2**63  # the number of a memory that is not stored yet
@@ -37,10 +37,9 @@ def conflicting(record: Record, candidates: Iterable[Record]) -> frozenset[str]:
     return frozenset(other.id for other in candidates if conflict_between(record, other))
 
 
-def link_conflicts(store: Store, id_: str, others: Iterable[str]) -> None:
-    """Link a stored memory with those that it is in conflict with."""
-    for other in sorted(others):
-        store.entries.link(id_, other, CONFLICT_LINK, 1.0)
+def conflict_links(id_: str, others: Iterable[str]) -> list[NewLink]:
+    """Return the links of a memory with those that it is in conflict with."""
+    return [(id_, other, CONFLICT_LINK, 1.0) for other in sorted(others)]
 
 
 def conflicts_of(store: Store, id_: str) -> tuple[Conflict, ...]:

@@ -1,12 +1,12 @@
 """What a new memory is compared with: stored ones that share rare words, its near-duplicates and conflicts."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from mindex.memories.conflict_words import alternatives
 from mindex.memories.duplicate_veto import contradict
 from mindex.memories.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
-from mindex.model import AnyOf, Filters, Record, SimilarMemory, Term
-from mindex.store.base import KeywordQuery, Store
+from mindex.model import Filters, Record, SimilarMemory
+from mindex.store.base import Store
 from mindex.values import dataclass
 
 _MOST_SIMILAR = 5
@@ -34,16 +34,15 @@ def find_related(store: Store, record: Record) -> tuple[RelatedMemory, ...]:
     if not words or record.kind != "memory":
         return ()
     others = alternatives(words)
-    frequency = store.retrieval.term_statistics(sorted(words | others)).frequency
-    stored = sorted((word for word in words if frequency.get(word)), key=lambda word: (frequency[word], word))
-    probes = [word for word in probe_words(words, frequency) if word in stored]
-    probes = max(probes, stored[:_CONFLICT_PROBES], key=len) + [word for word in others if frequency.get(word)]
-    if not probes:
-        return ()
+
+    def probes(frequency: Mapping[str, int]) -> list[str]:
+        stored = sorted((word for word in words if frequency.get(word)), key=lambda word: (frequency[word], word))
+        rare = [word for word in probe_words(words, frequency) if word in stored]
+        return max(rare, stored[:_CONFLICT_PROBES], key=len) + [word for word in others if frequency.get(word)]
+
     scope = Filters(kinds=("memory",), agent=record.agent)
-    hits = store.retrieval.keyword(KeywordQuery(AnyOf(tuple(map(Term, probes)))), scope, _CANDIDATES).hits
-    records = store.retrieval.records([hit.id for hit in hits if hit.id != record.id])
-    return tuple(_related(words, other) for other in records)
+    found = store.retrieval.records_with_tokens(sorted(words | others), probes, scope, _CANDIDATES)
+    return tuple(_related(words, other) for other in found if other.id != record.id)
 
 
 def _related(words: frozenset[str], other: Record) -> RelatedMemory:

@@ -48,6 +48,8 @@ from mindex.store.results import KeywordQuery as KeywordQuery
 from mindex.store.results import KeywordResult as KeywordResult
 from mindex.store.results import Label as Label
 from mindex.store.results import NearestRecords as NearestRecords
+from mindex.store.results import Neighbours as Neighbours
+from mindex.store.results import NewLink as NewLink
 from mindex.store.results import Page as Page
 from mindex.store.results import RankingContext as RankingContext
 from mindex.store.results import RankingSignals as RankingSignals
@@ -56,6 +58,7 @@ from mindex.store.results import Revision as Revision
 from mindex.store.results import ScoredRecord as ScoredRecord
 from mindex.store.results import StoreStatus as StoreStatus
 from mindex.store.results import TermStatistics as TermStatistics
+from mindex.store.results import TokenChoice as TokenChoice
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
@@ -154,14 +157,22 @@ class EntryStore(Protocol):
         """
 
     def add(
-        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+        self,
+        records: Sequence[Record],
+        *,
+        by: str,
+        reason: str = "",
+        unique: str = "",
+        once: bool = False,
+        links: Sequence[NewLink] = (),
     ) -> tuple[AddOutcome, ...]:
         """Store entries in one transaction, each with the change `add` in its history. Returns what became of each.
 
         A memory whose content a live, unexpired memory of its agent has is not stored: that one's `updated_at` is set.
         An entry whose value of the field `unique` a live record of its kind and agent has is not stored either. `once`
         leaves an id that exists. A new entry gets the store's next number, from 1, counted over all agents; it is never
-        given again. The time of the change is the record's `updated_at`.
+        given again. The time of the change is the record's `updated_at`. Those of the `links` whose source is new are
+        made in the same transaction, as `link` makes them.
         """
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
@@ -213,8 +224,11 @@ class EntryStore(Protocol):
     def states_at(self, moment: int) -> tuple[Record, ...]:
         """The records that changed after a moment, as they were at it; those that did not exist yet are left out."""
 
-    def link(self, source: str, target: str, kind: str, weight: float) -> None:
-        """Link two records in both directions, or set the weight of their link; nothing if one does not exist."""
+    def link(self, links: Sequence[NewLink]) -> None:
+        """Link pairs of records in both directions, or set the weights of their links, in one transaction.
+
+        A pair of which one does not exist is left out.
+        """
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         """Ids of the live records linked to this one, the heaviest link first, then by id."""
@@ -354,6 +368,14 @@ class RetrievalStore(Protocol):
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
         """How common tokens are among all live records."""
 
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        """The best live records in scope that contain one of the tokens that `choose` picks out of these; best first.
+
+        `choose` gets the number of live records that contain each token, and makes no store calls.
+        """
+
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         """Tokens of the keyword index that begin so, by code point, with the number of live records that hold each.
 
@@ -368,12 +390,10 @@ class RetrievalStore(Protocol):
         active one, EmbeddingError when it has other dimensions. An engine without vectors returns none.
         """
 
-    def neighbours(
-        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
-    ) -> tuple[dict[str, float], ...]:
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
         """For each vector, a row, the cosines of the records that `nearest` returns for it, from `least` on.
 
-        The filters must name kinds of one group. It costs much less than a search for each vector.
+        With these records. The filters must name kinds of one group. It costs much less than a search for each vector.
         """
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:

@@ -29,11 +29,14 @@ from mindex.store.results import (
     KeywordResult,
     Label,
     NearestRecords,
+    Neighbours,
+    NewLink,
     Page,
     RankingContext,
     RankingSignals,
     ScoredRecord,
     TermStatistics,
+    TokenChoice,
 )
 from mindex.store.rules import bm25, duplicates_numbers_history, program_numbers, spaces
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
@@ -64,10 +67,10 @@ from mindex.store.usage_counts import UsageCounts
 __all__ = [
     "CONTEXT_CACHE", "TEXT_CACHES", "Access", "Accesses", "BackgroundWriter", "ExistingRecord", "ExportRow",
     "ExportSnapshot", "ExportedVectors", "Extraction", "Former", "ImportPreview", "KeywordQuery", "KeywordResult",
-    "KindGroup", "Label", "Link", "MergedRecord", "NearestRecords", "Page", "PlacedChunk", "RankingContext",
-    "RankingSignals", "RestoreOptions", "RestoreOutcome", "ScoredRecord", "SpaceRoles", "SqliteStore",
-    "StoredChunk", "SyncRow", "TaggedChunk", "TermStatistics", "UsageCounts", "WaitingCacheValues", "bm25",
-    "by_program", "context_key", "correct_tags", "decode_canary", "decode_object", "describe_space",
+    "KindGroup", "Label", "Link", "MergedRecord", "NearestRecords", "Neighbours", "NewLink", "Page", "PlacedChunk",
+    "RankingContext", "RankingSignals", "RestoreOptions", "RestoreOutcome", "ScoredRecord", "SpaceRoles", "SqliteStore",
+    "StoredChunk", "SyncRow", "TaggedChunk", "TermStatistics", "TokenChoice", "UsageCounts", "WaitingCacheValues",
+    "bm25", "by_program", "context_key", "correct_tags", "decode_canary", "decode_object", "describe_space",
     "described_space", "duplicate_of", "duplicates_numbers_history", "embedded_text", "encode", "encode_canary",
     "fails_fast", "first_names", "first_of_each_group", "former_slots", "glob_expression", "glob_matches",
     "holds_literally", "is_as_last_changed", "is_glob", "kind_group", "make_private_folder", "name_taken",

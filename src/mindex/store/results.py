@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Label: TypeAlias = Literal["tag", "type"]
 # Makes the new state of a record out of its current one.
 Revision: TypeAlias = Callable[[Record], Record]
+# Two records, the kind of their link and its weight.
+NewLink: TypeAlias = tuple[str, str, str, float]
+# Picks tokens by how many live records contain each.
+TokenChoice: TypeAlias = Callable[[Mapping[str, int]], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,22 @@ class NearestRecords:
 
     hits: tuple[ScoredRecord, ...]
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """For each of several vectors, the cosines of the records near it, by id; and these records."""
+
+    cosines: tuple[Mapping[str, float], ...]
+    records: Mapping[str, Record]
+
+    @classmethod
+    def read(
+        cls, cosines: tuple[Mapping[str, float], ...], records: Callable[[Sequence[str]], Sequence[Record]]
+    ) -> Neighbours:
+        """With the records that `records` reads for their ids."""
+        ids = dict.fromkeys(id_ for near in cosines for id_ in near)
+        return cls(cosines, {record.id: record for record in records(list(ids))})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.model import Change, Record
 from mindex.nul import without_nul
-from mindex.store.results import AddOutcome, Revision
+from mindex.store.results import AddOutcome, NewLink, Revision
 from mindex.store.rules.undo_batch_ids import batch_of
 from mindex.values import replace
 
@@ -83,6 +83,12 @@ def add(
     batch = batch_of("add", reason, by, record.updated_at, statements.batch)
     statements.append_changes([Change(0, record.id, record.updated_at, by, "add", reason, None, record, batch=batch)])
     return AddOutcome(record.id, created=True)
+
+
+def links_of_new(links: Sequence[NewLink], outcomes: Iterable[AddOutcome]) -> list[NewLink]:
+    """Return the links whose source was stored now."""
+    new = {one.id for one in outcomes if one.created} if links else ()
+    return [link for link in links if link[0] in new]
 
 
 def revise(

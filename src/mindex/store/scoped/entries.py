@@ -1,11 +1,11 @@
 """Entries as one principal sees them: those of its agent, their history, links and export."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record, SessionPage
-from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
+from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.store.rules.duplicates_numbers_history import no_entry
 from mindex.store.rules.link_targets import targets_by_source
@@ -27,10 +27,18 @@ class ScopedEntries:
         return self._entries.transaction(batch=batch)
 
     def add(
-        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+        self,
+        records: Sequence[Record],
+        *,
+        by: str,
+        reason: str = "",
+        unique: str = "",
+        once: bool = False,
+        links: Sequence[NewLink] = (),
     ) -> tuple[AddOutcome, ...]:
         self._rules.require_own(records)
-        return self._entries.add(records, by=by, reason=reason, unique=unique, once=once)
+        own = self._visible_links(links, {record.id for record in records})
+        return self._entries.add(records, by=by, reason=reason, unique=unique, once=once, links=own)
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         self._rules.require_write()
@@ -48,10 +56,14 @@ class ScopedEntries:
         self._rules.require_write()
         return self._entries.purge(self._rules.visible(ids))
 
-    def link(self, source: str, target: str, kind: str, weight: float) -> None:
+    def link(self, links: Sequence[NewLink]) -> None:
         self._rules.require_write()
-        if len(self._rules.visible([source, target])) == 2:
-            self._entries.link(source, target, kind, weight)
+        self._entries.link(self._visible_links(links))
+
+    def _visible_links(self, links: Sequence[NewLink], new: Set[str] = frozenset()) -> list[NewLink]:
+        """Those between records that the principal sees, or adds now."""
+        visible = {*new, *self._rules.visible({id_ for link in links for id_ in link[:2]} - new)}
+        return [link for link in links if visible.issuperset(link[:2])]
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None

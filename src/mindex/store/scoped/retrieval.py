@@ -11,10 +11,12 @@ from mindex.store.base import (
     KeywordResult,
     Label,
     NearestRecords,
+    Neighbours,
     Page,
     RankingContext,
     RankingSignals,
     TermStatistics,
+    TokenChoice,
 )
 from mindex.store.scoped.rules import AccessRules
 
@@ -71,6 +73,12 @@ class ScopedRetrieval:
         }
         return TermStatistics(everywhere.records, frequency)
 
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        """`choose` sees the frequencies in all records: nothing but the choice of tokens depends on them."""
+        return self._retrieval.records_with_tokens(tokens, choose, self._rules.filters(filters), limit)
+
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         """Tokens of all records: spelling suggests one only where a record in scope holds it."""
         return self._retrieval.terms(prefix, shortest=shortest, longest=longest, limit=limit)
@@ -78,9 +86,7 @@ class ScopedRetrieval:
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._retrieval.nearest(model, vector, self._rules.filters(filters), limit)
 
-    def neighbours(
-        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
-    ) -> tuple[dict[str, float], ...]:
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
         return self._retrieval.neighbours(model, vectors, self._rules.filters(filters), limit, least)
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:

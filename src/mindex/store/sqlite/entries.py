@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mindex.clock import now_ms
 from mindex.errors import StoreError
 from mindex.model import Change, Record
-from mindex.store.base import Access, AddOutcome, RetryPolicy, Revision
+from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.rules import duplicates_numbers_history as rules
 from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.link_targets import targets_by_source
@@ -125,17 +125,27 @@ class SqliteEntries:
         return SqliteEntryStatements(connection, self._now(), self._database.batch)
 
     def add(
-        self, records: Sequence[Record], *, by: str, reason: str = "", unique: str = "", once: bool = False
+        self,
+        records: Sequence[Record],
+        *,
+        by: str,
+        reason: str = "",
+        unique: str = "",
+        once: bool = False,
+        links: Sequence[NewLink] = (),
     ) -> tuple[AddOutcome, ...]:
         with self._engine.write(durable=True) as connection:
             if unique or once or len(records) < _FEW:
                 statements = self._statements(connection)
-                return tuple(
+                outcomes = tuple(
                     rules.add(statements, record, by=by, reason=reason, unique=unique, once=once) for record in records
                 )
+                _link(connection, rules.links_of_new(links, outcomes))
+                return outcomes
             bulk = SqliteBulkStatements(connection, self._now(), self._database.batch, records)
             outcomes = tuple(rules.add(bulk, record, by=by, reason=reason) for record in records)
             bulk.flush()
+            _link(connection, rules.links_of_new(links, outcomes))
             return outcomes
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
@@ -148,12 +158,9 @@ class SqliteEntries:
 
         return purge(self._engine, ids)
 
-    def link(self, source: str, target: str, kind: str, weight: float) -> None:
-        rest = (kind, weight, now_ms())
+    def link(self, links: Sequence[NewLink]) -> None:
         with self._engine.write() as connection:
-            connection.executemany(
-                _PUT_LINK.format(otherwise="REPLACE"), [(source, target, *rest), (target, source, *rest)]
-            )
+            _link(connection, links)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
         if accesses and self._logs_access:
@@ -361,3 +368,9 @@ def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str
     if retry_policy is None:
         return clause, values
     return f"{clause} {_RETRIED}", (*values, retry_policy.failures, retry_policy.since)
+
+
+def _link(connection: sqlite3.Connection, links: Sequence[NewLink]) -> None:
+    now = now_ms()
+    rows = [(*ends, kind, weight, now) for one, other, kind, weight in links for ends in ((one, other), (other, one))]
+    connection.executemany(_PUT_LINK.format(otherwise="REPLACE"), rows)

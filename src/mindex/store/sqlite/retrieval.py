@@ -1,20 +1,23 @@
 """Reading and searching records in a SQLite file."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from mindex.clock import now_ms
-from mindex.model import Filters, Model, Record, VectorArray
+from mindex.model import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.results import (
     KeywordQuery,
     KeywordResult,
     Label,
     NearestRecords,
+    Neighbours,
     Page,
     RankingContext,
     RankingSignals,
     TermStatistics,
+    TokenChoice,
 )
 from mindex.store.rules.filters import holds_literally
 from mindex.store.sqlite import record_rows
@@ -33,6 +36,8 @@ from mindex.store.sqlite.queries import (
     to_signals,
 )
 from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
+
+T = TypeVar("T")
 
 _SIGNALS = f"SELECT r.id, r.kind, {SIGNAL_COLUMNS} FROM records r {SIGNAL_TABLES} WHERE r.id IN {{marks}}"
 # The turn next to `a` in its session; a forgotten one has no place in it any more.
@@ -125,15 +130,31 @@ class SqliteRetrieval:
             return tuple(islice(held, limit))
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
+        return self._search(lambda _, search: search.search(query, filters, limit, now_ms()))
+
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        def read(connection: sqlite3.Connection, search: KeywordSearch) -> tuple[Record, ...]:
+            if not (chosen := choose(search.statistics(tokens).frequency)):
+                return ()
+            query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
+            hits = search.search(query, filters, limit, now_ms()).hits
+            return record_rows.read_records(connection, [hit.id for hit in hits])
+
+        return self._search(read)
+
+    def _search(self, read: Callable[[sqlite3.Connection, KeywordSearch], T]) -> T:
+        """Read with the posting lists; without them if they are damaged."""
         postings, generation = self._engine.postings, self._database.generation
         with self._database.read() as connection, postings.reader(connection, generation) as lists:
             try:
-                found = KeywordSearch(connection, lists).search(query, filters, limit, now_ms())
+                found = read(connection, KeywordSearch(connection, lists))
             except MALFORMED:
                 if lists is None:
                     raise
                 note_damage(connection, "posting lists")
-                found = KeywordSearch(connection).search(query, filters, limit, now_ms())
+                found = read(connection, KeywordSearch(connection))
         postings.build_in_background()
         return found
 
@@ -149,10 +170,8 @@ class SqliteRetrieval:
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         return self._engine.vectors.nearest(model, vector, filters, limit)
 
-    def neighbours(
-        self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
-    ) -> tuple[dict[str, float], ...]:
-        return self._engine.vectors.neighbours(model, vectors, filters, limit, least)
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
+        return Neighbours.read(self._engine.vectors.neighbours(model, vectors, filters, limit, least), self.records)
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._database.read() as connection:
