@@ -15,13 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mindex.evaluate.assessment import effective_settings
-from mindex.evaluate.cached_models import open_cache
-from mindex.evaluate.excerpts import AnswerShape, measure_excerpts
-from mindex.evaluate.named_sets import read_named_set
-from mindex.evaluate.question_sets import sampled
-from mindex.evaluate.run_questions import question_runner
 from mindex.present.answer_view import VIEWS
+from mindex_eval.assessment import effective_settings
+from mindex_eval.cached_models import open_cache
+from mindex_eval.excerpts import AnswerShape, measure_excerpts
+from mindex_eval.named_sets import read_named_set
+from mindex_eval.question_sets import sampled
+from mindex_eval.run_questions import question_runner
 
 VARIANT = "hybrid"
 LIMITS = (3, 5, 8, 12)

@@ -27,13 +27,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mindex.evaluate.assessment import effective_settings
-from mindex.evaluate.cached_models import open_cache
-from mindex.evaluate.language_detection import language_of
-from mindex.evaluate.metrics import mean
-from mindex.evaluate.named_sets import read_named_set
-from mindex.evaluate.question_sets import Question, QuestionSet, answerable, sampled
-from mindex.evaluate.run_questions import QuestionRunner, question_runner, question_runners
 from mindex.model import Query, Record
 from mindex.search import judgement
 from mindex.search.filters import make_filters
@@ -42,6 +35,13 @@ from mindex.search.judgement_weights import TERMS
 from mindex.search.names import QueryName, name_of
 from mindex.search.word_evidence import holds_all
 from mindex.store.rules.kind_groups import KindGroup, kind_group
+from mindex_eval.assessment import effective_settings
+from mindex_eval.cached_models import open_cache
+from mindex_eval.language_detection import language_of
+from mindex_eval.metrics import mean
+from mindex_eval.named_sets import read_named_set
+from mindex_eval.question_sets import Question, QuestionSet, answerable, sampled
+from mindex_eval.run_questions import QuestionRunner, question_runner, question_runners
 
 OWN, FOREIGN, MIXED = 200, 25, 150  # questions of a set; of each other set; of each set in a mixture
 KEPT = 30  # of the nearest candidates, of those with the best words, and of the nearest of each group

@@ -18,17 +18,17 @@ from pathlib import Path
 import numpy as np
 
 from mindex.embedding_text import embedding_pieces
-from mindex.evaluate.cached_models import CachedEmbedder, open_cache
-from mindex.evaluate.metrics import DEPTH, mean, ndcg
-from mindex.evaluate.named_sets import read_named_set
-from mindex.evaluate.populate import PopulatedSet, populated_set
-from mindex.evaluate.question_sets import Question, QuestionSet, answerable
 from mindex.model import Model, Record, VectorArray
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM
 from mindex.store.base import Store
 from mindex.store.open import open_store
+from mindex_eval.cached_models import CachedEmbedder, open_cache
+from mindex_eval.metrics import DEPTH, mean, ndcg
+from mindex_eval.named_sets import read_named_set
+from mindex_eval.populate import PopulatedSet, populated_set
+from mindex_eval.question_sets import Question, QuestionSet, answerable
 
 WITHOUT_MODEL = {"embedding.provider": "none"}
 _TEXTS_AT_ONCE = 500

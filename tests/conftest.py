@@ -39,7 +39,7 @@ _MODEL_FIXTURES = {"handbook_memory", "with_model"}
 # Every test that uses a fixture of one of these types is marked `server`.
 _SERVER_TYPES = ("ModelServer", "ChatServer", "HubServer", "Judge", "PostgresServer", "AzureSearchServer")
 # Every test below one of these folders is marked `slow`: it starts processes and kills them, or many commands run.
-_SLOW_FOLDERS = {Path(__file__).parent / name for name in ("evaluate", "faults", "golden")}
+_SLOW_FOLDERS = {Path(__file__).parent / name for name in ("mindex_eval", "faults", "golden")}
 # Every test below one of these folders keeps its memory where `--store` says.
 _STORE_FOLDERS = {Path(__file__).parent / name for name in ("cli", "mcp", "mindex_compat/dialects", "golden")}
 

@@ -40,7 +40,7 @@ _COMPAT, _POSTGRES = "mindex_compat", "mindex_postgres"
 _CORE_COMMANDS = (
     "index watch search get list tags types web add update forget restore purge history undo timeline consolidate stats"
     " conversation profile contact project skill setup install serve token hook pause resume export import copy sync"
-    " models reembed backfill eval status doctor scan optimize backup restore-backup config paths plugins completion"
+    " models reembed backfill status doctor scan optimize backup restore-backup config paths plugins completion"
     " help"
 )
 
@@ -69,7 +69,7 @@ RELEASED: Mapping[Group, Mapping[str, str]] = {
     "embedders": _providers("embedding"),
     "rerankers": _providers("rerank"),
     "generators": _providers("generation"),
-    "commands": {**dict.fromkeys(_CORE_COMMANDS.split(), CORE), "admin": _POSTGRES},
+    "commands": {**dict.fromkeys(_CORE_COMMANDS.split(), CORE), "eval": "mindex_eval", "admin": _POSTGRES},
 }
 RELEASED_PACKAGES = tuple(sorted({package for names in RELEASED.values() for package in names.values()} - {CORE}))
 

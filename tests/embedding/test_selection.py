@@ -14,7 +14,6 @@ import pytest
 
 from mindex.embedding.permission import embedder_spec_of
 from mindex.errors import ConfigError, EmbeddingError
-from mindex.evaluate.cached_models import CachedEmbedder
 from mindex.memory import Memory
 from mindex.model import Model
 from mindex.model.reports import UpgradeOffer
@@ -26,6 +25,7 @@ from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM
 from mindex.store.open import open_store
 from mindex.store.rules.spaces import encode_canary
+from mindex_eval.cached_models import CachedEmbedder
 from tests.providers.onnx_models import embedder as onnx_embedder
 from tests.providers.onnx_models import rows
 

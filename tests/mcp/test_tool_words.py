@@ -24,7 +24,7 @@ FOR_THE_USER = {
     "serve", "sync", "token", "web",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
-_NOT_SENT = ("cli", "evaluate", "mcp/http.py", "command_words.py")
+_NOT_SENT = ("mindex/cli", "mindex/mcp/http.py", "mindex/command_words.py", "mindex_eval")
 
 
 def example(part: ast.expr) -> str:

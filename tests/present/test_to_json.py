@@ -14,7 +14,7 @@ from mindex.present.to_json import RULES, Rule, compact_json, to_json
 MODULES = [
     import_module(f"mindex.{name}")
     for name in (
-        "model.records", "model.results", "model.reports", "model.consolidation", "model.evaluation", "model.sync",
+        "model.records", "model.results", "model.reports", "model.consolidation", "model.sync",
         "model.transfer", "present.answer_view", "present.records_view",
     )
 ]  # fmt: skip

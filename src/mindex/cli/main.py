@@ -40,7 +40,7 @@ _TOPICS = {
         ("hook", "hook pause resume"),
     ),
     "Export, import, copy, sync": (("export_import", "export import copy"), ("sync", "sync")),
-    "Models": (("maintenance", "models reembed backfill"), ("evaluate", "eval")),
+    "Models": (("maintenance", "models reembed backfill"), (_EXTENSION, "eval")),
     "Health and settings": (
         ("status_doctor_config_paths", "status doctor"),
         ("maintenance", "scan optimize"),

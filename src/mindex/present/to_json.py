@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 TIMES = ("at", "since", "oldest", "newest")
-SCORE_DIGITS = 6  # of an evaluation: `mindex eval --compare` reads them again
 WHOLE = 0  # digits of a number that becomes an integer
 _EXACT, _TIME = -1, -2  # in the place of digits: not rounded; written as ISO 8601
 
@@ -43,11 +42,6 @@ class Rule:
 
 def _digits(count: int, *names: str) -> dict[str, int]:
     return dict.fromkeys(names, count)
-
-
-def _categories(one: Any) -> object:
-    """The questions of a set by one of their fields."""
-    return {"field": one.label, "values": {part.name: part for part in one.slices}} if one.slices else None
 
 
 # By name: importing the classes would make every search pay for reports that it does not print.
@@ -131,82 +125,15 @@ RULES: Mapping[str, Rule] = {
     "ExportReport": Rule(always=("files",)),
     "ImportReport": Rule(always=("skipped",)),
     "SkippedRow": Rule(shown=("where", "reason")),
-    # ── evaluation ──
-    "Assessment": Rule(
-        shown=("name", "documents", "questions", "runs", "model", "settings", "version", "left_out", "categories",
-               "silence", "excerpts", "worst", "compared", "notes", "per_query", "as_shipped_per_query"),
-        rename={"name": "set", "questions": "queries"}, always=("version",), digits={"per_query": SCORE_DIGITS},
-        views={"categories": _categories,
-               "per_query": lambda one: {variant: run.per_question for variant, run in one.runs.items()},
-               "as_shipped_per_query": lambda one: {
-                   variant: run.shipped.pages for variant, run in one.runs.items() if run.shipped
-               } or None},
-    ),
-    "SearchRun": Rule(
-        shown=("metrics", "tokens", "p50_ms", "p95_ms", "timed", "shipped", "without_floor"), flat=("metrics",),
-        rename={"shipped": "as_shipped"}, always=("p50_ms", "p95_ms", "timed"),
-        digits={"metrics": SCORE_DIGITS, "tokens": WHOLE, "p50_ms": 1, "p95_ms": 1},
-    ),
-    "ShippedPage": Rule(flat=("scores",), digits={"scores": SCORE_DIGITS}),
-    "ShippedRun": Rule(shown=("metrics",), flat=("metrics",), digits={"metrics": SCORE_DIGITS}),
-    "Mixture": Rule(
-        shown=("variant", "floor", "model", "settings", "documents", "sets", "mean", "notes", "version"),
-        rename={"variant": "mode"}, always=("version",),
-    ),
-    "MixedSet": Rule(
-        shown=("name", "documents", "questions", "alone", "together", "stayed", "categories", "per_question"),
-        rename={"name": "set", "questions": "queries", "per_question": "per_query"}, digits={"stayed": SCORE_DIGITS},
-        views={"categories": _categories},
-    ),
-    "LeaveOneOut": Rule(
-        shown=("variant", "floor", "model", "settings", "sets", "mean", "lowest", "notes", "version"),
-        rename={"variant": "mode"}, always=("version",), digits={"mean": SCORE_DIGITS},
-    ),
-    "LeftOutSet": Rule(
-        rename={"name": "set", "questions": "queries"},
-        digits=_digits(SCORE_DIGITS, "no_confident", "no_answer") | {"tokens": 1},
-    ),
-    "Slice": Rule(
-        shown=("questions", "runs", "shipped"), rename={"questions": "queries", "shipped": "as_shipped"},
-        digits=_digits(SCORE_DIGITS, "runs", "shipped"),
-    ),
-    "ExcerptRecall": Rule(rename={"questions": "queries"}),
-    "ExcerptRow": Rule(
-        rename={"shares": "budgets"},
-        digits=_digits(SCORE_DIGITS, "shares", "default") | {"tokens": 1, "json_ratio": 3},
-    ),
-    "Failure": Rule(
-        rename={"question": "query"}, digits={"scores": SCORE_DIGITS},
-        views={"category": lambda failure: failure.category or None},
-    ),
-    "Place": Rule(
-        shown=("id", "rank", "title", "explain"), always=("rank",),
-        views={"title": lambda place: place.hit.record.title if place.hit else None,
-               "explain": lambda place: place.hit},
-    ),
-    "Comparison": Rule(
-        shown=("variant", "metric", "questions", "before", "after", "difference", "interval", "p", "verdict"),
-        rename={"variant": "mode", "questions": "queries"},
-        digits=_digits(SCORE_DIGITS, "before", "after", "difference", "interval") | {"p": 4},
-        views={"interval": lambda one: (one.low, one.high)},
-    ),
-    "Sweep": Rule(
-        shown=("key", "metric", "variant", "baseline", "values", "left_out"), rename={"variant": "mode"},
-        digits={"values": SCORE_DIGITS},
-        views={"values": lambda sweep: [
-            {"value": value, "sets": scores, "mean": sweep.means[value]} for value, scores in sweep.scores.items()
-        ]},
-    ),
-    "HeldOutSet": Rule(rename={"name": "set"}, digits=_digits(SCORE_DIGITS, "score", "best_score")),
-    "ForeignTopics": Rule(
-        shown=("floor", "model", "settings", "languages", "pairs", "mean", "lowest", "floors", "notes"),
-        digits={"mean": SCORE_DIGITS},
-    ),
-    "ForeignPair": Rule(digits=_digits(SCORE_DIGITS, "auroc", "silenced", "refused")),
-    "FloorResult": Rule(digits=_digits(SCORE_DIGITS, "silenced", "refused", "lowest_refused")),
 }
 # fmt: on
+_OF_EXTENSIONS: dict[str, Rule] = {}
 _NO_RULE = Rule()
+
+
+def add_rules(rules: Mapping[str, Rule]) -> None:
+    """Add the rules of classes that are not the core's."""
+    _OF_EXTENSIONS.update(rules)
 
 
 def to_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
@@ -248,7 +175,7 @@ def _object(value: Any, group: str = "") -> dict[str, Json]:
 @cache
 def _steps(kind: Any, group: str) -> tuple[_Step, ...]:
     """How the keys of a class are made, or those of one group of its fields."""
-    rule = RULES.get(kind.__name__, _NO_RULE)
+    rule = RULES.get(kind.__name__) or _OF_EXTENSIONS.get(kind.__name__, _NO_RULE)
     defaults = {
         one.name: one.default if one.default_factory is MISSING else one.default_factory()
         for one in fields(kind)

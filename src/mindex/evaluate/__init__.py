@@ -1,1 +1,0 @@
-"""Evaluation (`mindex eval`): question sets with known answers, run against a memory populated for it."""
