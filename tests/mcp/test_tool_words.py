@@ -21,7 +21,7 @@ NATIVE = dialect_named("native").commands
 FOR_THE_USER = {
     "admin", "backfill", "backup", "config", "conversation extract", "copy", "doctor", "export", "import",
     "index --remove", "models pull", "optimize", "profile history", "reembed", "restore-backup", "resume", "scan --fix",
-    "serve", "sync", "token", "web",
+    "plugins", "serve", "sync", "token", "web",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
 _NOT_SENT = ("mindex/cli", "mindex/mcp/http.py", "mindex/command_words.py", "mindex_eval")
