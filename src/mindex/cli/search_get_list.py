@@ -1,12 +1,10 @@
 """The commands search, get and list."""
 
-import os
 import sys
 from dataclasses import replace
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from mindex.cli.open_memory import Context
 from mindex.cli.options import (
@@ -20,7 +18,7 @@ from mindex.cli.options import (
 )
 from mindex.cli.output import colour, note, say
 from mindex.errors import UsageError
-from mindex.model import MODES, Answer, Mode
+from mindex.model import MODES
 from mindex.present.answer_view import VIEWS, View
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.records_view import LIST_VIEWS, ListView, view_page, view_records
@@ -66,7 +64,6 @@ _scope_options = combine(
     click.option("--as-of", metavar="T", help="Entries as they stood then."),
 )
 
-_LISTED = 20  # hits of an interactive search
 _format_option = click.option(
     "-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
 )
@@ -77,7 +74,7 @@ _format_options = combine(
 
 
 @click.command("search")
-@click.argument("words", nargs=-1, metavar="QUERY")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @limit_option(5, f"How many results, at most {MAX_LIMIT}.")
 @offset_option
 @click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
@@ -97,14 +94,12 @@ _format_options = combine(
 @click.option("--around", type=int, default=0, metavar="N", help="Number of turns before and after each turn.")
 @click.option("-e", "--expand", is_flag=True, help="Have the language model put the question in other words, too.")
 @click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
-@click.option("-i", "--interactive", is_flag=True, help="Search while you type, with a preview; Enter prints the hit.")
 @_scope_options
 @click.pass_obj
 def search_command(
     context: Context,
     /,
     words: tuple[str, ...],
-    interactive: bool,
     limit: int,
     view: View,
     form: str,
@@ -119,11 +114,6 @@ def search_command(
     {content}: word make it strict.
     """
     _check_formats(context, form)
-    if interactive:
-        _choose(context, " ".join(words), form, budget, fusion=fusion or "", limit=limit, **options)
-        return
-    if not words:
-        raise click.MissingParameter(param_hint="'QUERY'", param_type="argument", ctx=click.get_current_context())
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
         raise UsageError("--explain needs room", "use it with --view full, passages or dual, as text or JSON")
     options["fusion"] = fusion or ""
@@ -132,30 +122,6 @@ def search_command(
             memory, " ".join(words), view, limit=limit, budget=budget, form=form, explain=explain, **options
         )
         _print(context, shown, form)
-
-
-def _choose(context: Context, query: str, form: str, budget: int | None, **options: Any) -> None:
-    """Search while the user types, by keyword, and at rest by meaning, too; print the record that the user chooses."""
-    from mindex.cli.interactive_search import choose  # only the terminal's user needs it
-
-    given = {name for name in options | {"view": "", "explain": ""} if _is_given(name)}
-    if refused := sorted(given & {"mode", "view", "explain", "offset"}):
-        raise UsageError(f"-i and --{refused[0]} contradict each other", "leave one of them out")
-    if "limit" not in given:
-        options["limit"] = _LISTED
-    del options["mode"], options["offset"]
-
-    def search(query: str, mode: Mode) -> Answer:
-        return memory.search(query, mode=mode, logged=False, **options)
-
-    with context.memory() as memory:
-        id_ = choose(search, query, colour="NO_COLOR" not in os.environ)
-        if id_:
-            _print(context, view_records(memory.get(id_, as_of=options["as_of"]), budget=budget), form)
-
-
-def _is_given(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
 def _check_formats(context: Context, form: str) -> None:
