@@ -72,6 +72,31 @@ def test_what_may_both_hold_is_no_conflict(older: str, newer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Ada lives in New York City", "Ada lives in Oslo"),
+        ("The default currency is Oslo", "The default currency is Ho Chi Minh"),
+        ("The default theme is deep sea blue", "The default theme is nord"),
+    ],
+)
+def test_a_value_of_three_words_can_be_in_conflict(older: str, newer: str) -> None:
+    assert find_conflict(older, newer)
+    assert find_conflict(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Ada lives in Ho Chi Minh City", "Ada lives in Oslo"),
+        ("The default theme is deep sea blue contrast", "The default theme is nord"),
+    ],
+)
+def test_a_phrase_of_four_words_is_not_compared_as_a_value(older: str, newer: str) -> None:
+    assert not find_conflict(older, newer)
+    assert not find_conflict(newer, older)
+
+
+@pytest.mark.parametrize(
     "pair", [pair for pair in PAIRS if pair[0] == "different"], ids=lambda pair: f"{pair[2]} | {pair[3]}"
 )
 def test_no_near_miss_is_called_a_conflict(pair: list[str]) -> None:

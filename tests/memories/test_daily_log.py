@@ -325,6 +325,13 @@ def test_a_workspace_has_a_daily_log_unless_configured_otherwise(options: dict[s
     assert load_settings(options, environment={}).keeps_daily_log is kept
 
 
+def test_a_disabled_log_is_not_written(tmp_path: Path, workspace: Path) -> None:
+    options = {"embedding.provider": "none", "workspace.path": str(workspace), "daily_log.enabled": False}
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        assert memory.add("Nothing to log").notes == ()
+    assert not workspace.exists()
+
+
 def test_a_log_without_a_workspace_is_noted() -> None:
     (note,) = load_settings({"daily_log.enabled": True}, environment={}).notes
     assert "workspace.path" in note
