@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,25 +28,39 @@ def imports_inside_functions(tree: ast.Module) -> Iterator[ast.Import | ast.Impo
                     yield node
 
 
-def has_reason(lines: list[str], node: ast.stmt) -> bool:
-    """A comment on the line, directly above the block of imports, or one above that says `import` for what follows."""
+def has_reason(lines: list[str], node: ast.stmt, ends: Mapping[int | None, ast.stmt]) -> bool:
+    """A comment on the line, or directly above the block of imports. `ends`: imports by their last line."""
     if any("#" in line for line in lines[node.lineno - 1 : node.end_lineno]):
         return True
-    above = node.lineno - 2
-    while above >= 0 and lines[above].lstrip().startswith(("from ", "import ")):
-        above -= 1
-    if lines[above].lstrip().startswith("#"):
+    if lines[node.lineno - 2].lstrip().startswith("#"):
         return True
-    earlier = lines[: node.lineno - 1]
-    explained = any(line.lstrip().startswith("#") and "import" in line.lower() for line in earlier)
-    return explained or "import" in (ast.get_docstring(ast.parse("\n".join(lines))) or "").lower()
+    return node.lineno - 1 in ends and has_reason(lines, ends[node.lineno - 1], ends)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_an_import_inside_a_function_has_its_reason_beside_it(path: Path) -> None:
-    tree, lines = parsed(path)
-    missing = [node.lineno for node in imports_inside_functions(tree) if not has_reason(lines, node)]
-    assert missing == []
+def imports_without_reason(text: str) -> list[int]:
+    lines = text.splitlines()
+    ends = {node.end_lineno: node for node in imports_inside_functions(ast.parse(text))}
+    return sorted(node.lineno for node in ends.values() if not has_reason(lines, node, ends))
+
+
+def test_an_import_inside_a_function_has_its_reason_on_the_line_or_directly_above() -> None:
+    texts = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in MODULES}
+    assert {name: missing for name, text in texts.items() if (missing := imports_without_reason(text))} == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"),
+    [
+        ("    import b  # slow", []),
+        ("    # slow\n    import b\n    from c import (\n        d,\n    )\n    import e", []),
+        ("    import b", [3]),
+        ("    # import: slow\n\n    import b", [5]),
+        ("    # import: slow\n    x = 1\n    import b", [5]),
+        ("    import b  # slow\n    x = 1\n    import c", [5]),
+    ],
+)
+def test_a_comment_elsewhere_is_not_the_reason_for_an_import(code: str, missing: list[int]) -> None:
+    assert imports_without_reason(f"# imports below are slow\ndef f():\n{code}\n") == missing
 
 
 # The bases that the interface has for extensions.

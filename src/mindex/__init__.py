@@ -62,7 +62,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Of the public names, those that a search does without: made when first asked for, as `mindex.model` does."""
-    from mindex import model
+    from mindex import model  # names of `__all__` that a search does without
 
     if name in __all__:
         return getattr(model, name)

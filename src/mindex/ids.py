@@ -11,19 +11,17 @@ _BYTES = 10  # as many as give at least so many letters
 # A bulk asks for the hash of each of its 500 texts three times. Longer texts are not kept.
 _KEPT, _LONGEST_KEPT = 1024, 2_000
 
-# Imported when first used: `hashlib` and `secrets` load OpenSSL, which takes as long as a keyword search.
-
 
 def short_hash(*parts: str) -> str:
     """Return an id made of texts. It has 60 bits: among a million records, one clash in two million memories."""
-    from hashlib import sha256
+    from hashlib import sha256  # loads OpenSSL: as slow as a keyword search
 
     return _to_id(sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 
 def new_id() -> str:
     """Return a random id."""
-    from secrets import token_bytes
+    from secrets import token_bytes  # loads OpenSSL: as slow as a keyword search
 
     return _to_id(token_bytes(8))
 
@@ -37,7 +35,7 @@ def content_hash(text: str) -> str:
 
 
 def _content_hash(text: str) -> str:
-    from hashlib import sha256
+    from hashlib import sha256  # loads OpenSSL: as slow as a keyword search
 
     text = without_nul(text)
     normal = " ".join((text if text.isascii() else normalize("NFC", text)).split())

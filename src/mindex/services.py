@@ -92,29 +92,27 @@ class Services:
         if "fact_extraction" in self.__dict__:  # made by the first turn
             self.fact_extraction.join(until - monotonic())
 
-    # Imported when first used, here and below: a keyword search must not pay for the others (tests/test_costs.py).
-
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
     def index(self) -> IndexService:
-        from mindex.ingest.service import IndexService
+        from mindex.ingest.service import IndexService  # no search needs it
 
         return IndexService(self.store, self.settings, self.redactor, self.selection, self.queue, self.providers)
 
     @cached_property
     def collections(self) -> Collections:
-        from mindex.ingest.collections import Collections
+        from mindex.ingest.collections import Collections  # no search needs it
 
         return Collections(self.store, self.settings)
 
     @cached_property
     def lookup(self) -> Lookup:
-        from mindex.lookup.indexed_files import IndexedFiles
-        from mindex.lookup.links import Links
-        from mindex.lookup.service import Lookup
-        from mindex.lookup.special_references import SpecialReferences
-        from mindex.memories.field_specs import THING_KINDS
+        from mindex.lookup.indexed_files import IndexedFiles  # no search needs it
+        from mindex.lookup.links import Links  # no search needs it
+        from mindex.lookup.service import Lookup  # no search needs it
+        from mindex.lookup.special_references import SpecialReferences  # no search needs it
+        from mindex.memories.field_specs import THING_KINDS  # no search needs it
 
         special = SpecialReferences(
             self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.labels, self.agent
@@ -125,7 +123,7 @@ class Services:
 
     @cached_property
     def labels(self) -> Labels:
-        from mindex.lookup.labels import Labels
+        from mindex.lookup.labels import Labels  # no search needs it
 
         return Labels(self.store, self.agent)
 
@@ -133,43 +131,43 @@ class Services:
 
     @cached_property
     def author(self) -> Author:
-        from mindex.memories.author import Author
+        from mindex.memories.author import Author  # no search needs it
 
         return Author(self.store, self.redactor, self.agent)
 
     @cached_property
     def entry_writer(self) -> EntryWriter:
-        from mindex.memories.lifecycle import EntryWriter
+        from mindex.memories.lifecycle import EntryWriter  # no search needs it
 
         return EntryWriter(self.author)
 
     @cached_property
     def entry_service(self) -> EntryService:
-        from mindex.memories.service import EntryService
+        from mindex.memories.service import EntryService  # no search needs it
 
         return EntryService(self.author, self.entry_writer, self.queue, self.settings)
 
     @cached_property
     def entries(self) -> Entries:
-        from mindex.memories.entries import Entries
+        from mindex.memories.entries import Entries  # no search needs it
 
         return Entries(self.store)
 
     @cached_property
     def conversations(self) -> Conversations:
-        from mindex.memories.conversations import Conversations
+        from mindex.memories.conversations import Conversations  # no search needs it
 
         return Conversations(self.author, self.queue, self.fact_extraction)
 
     @cached_property
     def capture(self) -> Capture:
-        from mindex.memories.capture import Capture
+        from mindex.memories.capture import Capture  # no search needs it
 
         return Capture(self.author, self.entry_writer, self.fact_extraction)
 
     @cached_property
     def fact_extraction(self) -> FactExtraction:
-        from mindex.memories.fact_extraction import FactExtraction
+        from mindex.memories.fact_extraction import FactExtraction  # no search needs it
 
         enabled = self.settings.flag("generation.extract_facts")
         return FactExtraction(
@@ -178,30 +176,30 @@ class Services:
 
     @cached_property
     def profile(self) -> Profile:
-        from mindex.memories.profile import Profile
+        from mindex.memories.profile import Profile  # no search needs it
 
         return Profile(self.author, self.queue)
 
     def things(self, kind: ThingKind) -> Things:
-        from mindex.memories.contacts_projects_skills import Things
+        from mindex.memories.contacts_projects_skills import Things  # no search needs it
 
         return self.projects if kind == "project" else Things(kind, self.author, self.queue)
 
     @cached_property
     def projects(self) -> Projects:
-        from mindex.memories.projects import Projects
+        from mindex.memories.projects import Projects  # no search needs it
 
         return Projects("project", self.author, self.queue, self.sees_everything)
 
     @cached_property
     def notes(self) -> Notes:
-        from mindex.memories.note_files import Notes
+        from mindex.memories.note_files import Notes  # no search needs it
 
         return Notes(self.author)
 
     @cached_property
     def timeline(self) -> Timeline:
-        from mindex.memories.timeline import Timeline
+        from mindex.memories.timeline import Timeline  # no search needs it
 
         return Timeline(self.store, self.agent)
 
@@ -209,25 +207,25 @@ class Services:
 
     @cached_property
     def models(self) -> Models:
-        from mindex.embedding.models import Models
+        from mindex.embedding.models import Models  # no search needs it
 
         return Models(self.store, self.settings, self.selection, self.providers, _link_close_memories)
 
     @cached_property
     def transfer(self) -> Transfer:
-        from mindex.transfer.service import Transfer
+        from mindex.transfer.service import Transfer  # no search needs it
 
         return Transfer(self.store, self.redactor, self.queue, self.agent)
 
     @cached_property
     def sync(self) -> Sync:
-        from mindex.sync.service import Sync
+        from mindex.sync.service import Sync  # no search needs it
 
         return Sync(self.store, self.redactor, self.queue)
 
     @cached_property
     def maintenance(self) -> Maintenance:
-        from mindex.maintenance import Maintenance
+        from mindex.maintenance import Maintenance  # no search needs it
 
         return Maintenance(
             self.author,

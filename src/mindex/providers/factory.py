@@ -67,17 +67,15 @@ class ConfiguredProviders:
             remember_address(settings.url)
         return create_embedder(settings)
 
-    # Rerankers and generators are imported when first used: most searches need neither (tests/test_costs.py).
-
     @cached_property
     def reranker(self) -> Reranker | None:
-        from mindex.providers.rerank.base import create_reranker
+        from mindex.providers.rerank.base import create_reranker  # most searches need none
 
         return create_reranker(self.settings("rerank"))
 
     @cached_property
     def requested_reranker(self) -> Reranker:
-        from mindex.providers.rerank.base import create_reranker
+        from mindex.providers.rerank.base import create_reranker  # most searches need none
 
         reranker = self.reranker or create_reranker(replace(self.settings("rerank"), provider="local"))
         assert reranker is not None  # only the provider `none` has none
@@ -85,6 +83,6 @@ class ConfiguredProviders:
 
     @cached_property
     def generator(self) -> Generator | None:
-        from mindex.providers.generate.base import create_generator
+        from mindex.providers.generate.base import create_generator  # most searches need none
 
         return create_generator(self.settings("generation"))

@@ -86,10 +86,8 @@ class Unreachable(RequestFailed):
 class Client:
     """Connections to one server."""
 
-    # httpx2, here and below, takes 100 ms to import: a search whose server is known to be down does not pay for it.
-
     def __init__(self, address: Address) -> None:
-        import httpx2
+        import httpx2  # 100 ms to import, and no search needs it whose server is known to be down
 
         _hide_secrets_in_logs()
         self.proxy, proxy = _proxy_for(address)
@@ -119,7 +117,7 @@ class Client:
         return _guarded(lambda: self._send(request, deadline, max_bytes), seconds)
 
     def _send(self, request: Request, deadline: float, max_bytes: int) -> Reply:
-        import httpx2
+        import httpx2  # 100 ms to import
 
         try:
             for _ in range(_MAX_REDIRECTS + 1):
@@ -143,7 +141,7 @@ class Client:
         raise RequestFailed("redirects in a circle", down=False)
 
     def _exchange(self, request: Request, deadline: float, max_bytes: int) -> Reply:
-        import httpx2
+        import httpx2  # 100 ms to import
 
         left = max(0.01, deadline - monotonic())
         timeout = httpx2.Timeout(left, connect=min(left, _CONNECT_SECONDS))
@@ -183,7 +181,7 @@ def parse_json(body: bytes) -> object:
 
 
 def _read_body(response: httpx2.Response, deadline: float, max_bytes: int) -> bytes:
-    import httpx2
+    import httpx2  # 100 ms to import
 
     parts = []
     size = 0
@@ -264,7 +262,7 @@ def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
     """Return the system's certificates, or those of SSL_CERT_FILE; reading them takes 30 ms, so only for https."""
     import ssl  # comes with httpx2
 
-    import httpx2
+    import httpx2  # 100 ms to import
 
     if address.is_secure or proxied:
         return httpx2.create_ssl_context()

@@ -377,13 +377,11 @@ class SearchService:
             ),
         )
 
-    # The stages with a model are imported when a search first needs them (tests/test_costs.py).
-
     def _query_embedder(self, embedder: Embedder | None) -> QueryEmbedder | None:
         if embedder is None:
             return None
-        from mindex.embedding.canary import CanaryEmbedder
-        from mindex.search.query_embedding import QueryEmbedder
+        from mindex.embedding.canary import CanaryEmbedder  # only with a model
+        from mindex.search.query_embedding import QueryEmbedder  # only with a model
 
         if isinstance(embedder, CanaryEmbedder):
             embedder = embedder.for_queries()
@@ -391,7 +389,7 @@ class SearchService:
 
     @cached_property
     def _rerank_stage(self) -> RerankStage:
-        from mindex.search.rerank import RerankStage
+        from mindex.search.rerank import RerankStage  # only with a model
 
         return RerankStage(self._providers.requested_reranker, self._store, self._settings.number("rerank.timeout"))
 
@@ -400,7 +398,7 @@ class SearchService:
         generator = self._providers.generator
         if generator is None:
             return None
-        from mindex.search.expand import QueryExpander
+        from mindex.search.expand import QueryExpander  # only with a model
 
         seconds = min(_MOST_EXPANSION_SECONDS, self._settings.number("generation.timeout"))
         return QueryExpander(generator, self._store, seconds, self._redact)

@@ -158,7 +158,7 @@ class Engine:
         self, encoded: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the model's output for some texts, and the mask that tells their tokens from padding."""
-        import numpy as np
+        import numpy as np  # only an open model needs it
 
         shape = (len(encoded), max(1, *map(len, encoded)))
         ids = np.full(shape, self._padding, dtype=np.int64)
@@ -241,7 +241,7 @@ def _run_in_threads(run: Callable[[list[int]], None], batches: Sequence[list[int
 
 def _load_tokenizer(files: ModelFiles) -> tuple[Tokenizer, int]:
     """Return the tokenizer, which neither cuts nor pads, and the id of its padding."""
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer  # only an open model needs it
 
     try:
         tokenizer = Tokenizer.from_buffer(files.tokenizer.read_bytes())

@@ -99,9 +99,6 @@ ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = facts - 1 WHERE fac
 _FEW = 8
 
 
-# What a search does without (purging, statistics, export, import) is imported when first used (tests/test_costs.py).
-
-
 class SqliteEntries:
     """Implements `mindex.store.base.EntryStore`."""
 
@@ -154,7 +151,7 @@ class SqliteEntries:
             return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
-        from mindex.store.sqlite.purge import purge
+        from mindex.store.sqlite.purge import purge  # no search needs it
 
         return purge(self._engine, ids)
 
@@ -278,7 +275,7 @@ class SqliteEntries:
             return record_rows.read_records(connection, ids[max(0, at - before) : at + after + 1])
 
     def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
-        from mindex.model import Session, SessionPage
+        from mindex.model import Session, SessionPage  # no search needs it
 
         page, count = (query.format(whose=_whose(agent)) for query in (_SESSION_PAGE, _COUNT_SESSIONS))
         with self._database.read() as connection:
@@ -287,7 +284,7 @@ class SqliteEntries:
             return SessionPage(tuple(Session(str(id_), *rest) for id_, *rest in rows), total)
 
     def statistics(self, agent: str) -> MemoryStatistics:
-        from mindex.model import MemoryStatistics
+        from mindex.model import MemoryStatistics  # no search needs it
 
         scope = (agent, now_ms())
         queries = (_TOTALS, _BY_TYPE, _COUNT_ACCESSES)
@@ -299,7 +296,7 @@ class SqliteEntries:
         return MemoryStatistics(total, by_type, importance, confidence, accesses, oldest, newest)
 
     def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
-        from mindex.store.sqlite.usage import read_usage
+        from mindex.store.sqlite.usage import read_usage  # no search needs it
 
         with self._database.read() as connection:
             return read_usage(connection, filters, limit, now_ms())
@@ -310,7 +307,7 @@ class SqliteEntries:
     def export_snapshot(
         self, agent: str = "*", *, vectors: bool = False, log: bool = False
     ) -> Iterator[ExportSnapshot]:
-        from mindex.store.sqlite.export import export_snapshot
+        from mindex.store.sqlite.export import export_snapshot  # no search needs it
 
         with self._database.read() as connection:
             yield export_snapshot(connection, agent, vectors=vectors, log=log)
@@ -318,7 +315,7 @@ class SqliteEntries:
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
     ) -> tuple[RestoreOutcome, ...]:
-        from mindex.store.rules.import_entries import restore
+        from mindex.store.rules.import_entries import restore  # no search needs it
 
         with self._engine.write(durable=True) if preview is None else self._database.read() as connection:
             return restore(self._statements(connection), rows, restore_options, preview)
