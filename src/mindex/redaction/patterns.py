@@ -6,12 +6,11 @@ secret does not uncover another.
 """
 
 from mindex.redaction import secret_checks as checks
-from mindex.redaction.command_rules import COMMAND_RULES
 from mindex.redaction.everyday_rules import EVERYDAY_RULES
 from mindex.redaction.password_words import PASSWORDS, first_words, words_pattern
 from mindex.redaction.private_keys import PRIVATE_KEY_RULES
 from mindex.redaction.rule import LIMIT, Rule, any_case
-from mindex.redaction.token_rules import TOKEN_RULES
+from mindex.redaction.tables import load_rules
 
 # Repeats of groups are atomic, `(?>…)`: Python before 3.11.5 has bugs in `(…)*+`.
 
@@ -90,13 +89,13 @@ _CARD = r"\d(?<![\w.+-]\d)\d{3}(?:\d{10,15}|([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})
 # The order is the precedence where two overlap: the more specific kind first.
 RULES: tuple[Rule, ...] = (
     *PRIVATE_KEY_RULES,
-    *TOKEN_RULES,
+    *load_rules("tokens", vars(checks)),
     any_case("authorization", _AUTHORIZATION, ("authorization",), checks.is_in_link),
     Rule("url-password", _URL_PASSWORD, ("://",), checks.is_in_link),
     Rule("url-token", r"://(?P<v>[\w-]{20,256}+)@(?=[\w.\[-])", ("://",), checks.is_mixed),
     any_case("url-token", _PARAMETER, ("?", "&"), checks.is_in_link),
     Rule("card", _CARD, check=checks.is_card, hints=tuple("23456")),
-    *COMMAND_RULES,
+    *load_rules("commands", vars(checks)),
     any_case("password", _TAGGED, PASSWORD_WORDS, checks.is_in_link, head=PASSWORD),
     any_case("password", _BLOCK, PASSWORD_WORDS, checks.is_block_password, head=PASSWORD),
     any_case("password", _NAME_AND_VALUE, PASSWORD_WORDS, checks.is_in_link, head=PASSWORD),

@@ -54,11 +54,6 @@ class Rule:
         return _compiled(source, self.any_case)
 
 
-def token(kind: str, source: str, *starts: str, check: Check | None = None, hints: tuple[str, ...] = ()) -> Rule:
-    """A rule for one long token: where a prefix names it, it may be wrapped."""
-    return Rule(kind, source, starts, check, hints=hints, wraps=bool(starts), unbroken=UNBROKEN)
-
-
 def any_case(
     kind: str,
     source: str,
