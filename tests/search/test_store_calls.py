@@ -1,4 +1,4 @@
-"""How often a search calls its store: each call is a round trip where the store is a server across the network."""
+"""How often a search, a new memory and an index run call their store: a round trip each where it is a server."""
 
 from __future__ import annotations
 
@@ -100,3 +100,26 @@ def test_a_search_that_finds_nothing_calls_the_store_once_more_to_know_what_expi
     store.calls.clear()
     assert memory.search("xylophone", floor=0.99).total == 0
     assert len(store.calls) <= MOST_CALLS + 1, store.calls
+
+
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+def test_index_of_one_changed_file_calls_the_store_at_most_eleven_times(
+    memory: Memory, store: CountingStore, tmp_path: Path, in_background: bool
+) -> None:
+    memory.embedding_queue.in_background = in_background
+    write(tmp_path / "docs", {"7.md": "# Ship 7\n\nParcels of ship 7 wait in the customs office.\n"})
+    store.calls.clear()
+    report = memory.index(tmp_path / "docs")
+    assert (report.collections[0].changed, report.embedded, report.pending) == (1, 1, 0)
+    assert len(store.calls) <= 11, store.calls
+
+
+def test_index_of_unchanged_files_calls_the_store_at_most_eight_times(
+    memory: Memory, store: CountingStore, tmp_path: Path
+) -> None:
+    store.calls.clear()
+    assert memory.index(tmp_path / "docs").collections[0].unchanged == len(PAGES)
+    assert len(store.calls) <= 8, store.calls

@@ -1,9 +1,12 @@
 """Embeds records that have no vector yet: in batches, outside any transaction, resumable after an interruption."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from mindex.embedding_text import embedded_text, embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
@@ -12,6 +15,9 @@ from mindex.model import Model, Progress, Record, RecordVectors, Report
 from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
+
+if TYPE_CHECKING:
+    from mindex.embedding.selection import ActiveEmbedder
 
 # Batches in a row that stored nothing: another process is faster, or the records change all the time.
 _MOST_IDLE = 10
@@ -43,7 +49,8 @@ class BackfillResult:
 class Backfill:
     """One run that embeds pending records: at most `limit`, only `ids`, or only entries.
 
-    `embedder_spec` is kept with the space when these are its first vectors. `stop` is called before each batch.
+    `embedder_spec` is kept with the space when these are its first vectors. `stop` is called before each batch. The run
+    ends with a batch that is stored whole and is the last one: what is added in the meantime waits.
     """
 
     store: Store
@@ -56,6 +63,8 @@ class Backfill:
     report: Report | None = None
     on_stored: OnStored | None = None
     stop: Callable[[], bool] = lambda: False
+    # Called before the first batch is embedded; returns the embedder whose vectors may be stored.
+    for_writing: Callable[[], ActiveEmbedder] | None = None
     embedded: int = field(default=0, init=False)
     rejected: dict[str, EmbeddingError] = field(default_factory=dict, init=False)
     _stored: list[tuple[Record, RecordVectors]] = field(default_factory=list, init=False)
@@ -89,13 +98,24 @@ class Backfill:
     def _embed_batches(self) -> None:
         total = len(self.ids) or self.store.vectors.pending(self.embedder.model) if self.report is not None else 0
         idle = 0
-        while idle < _MOST_IDLE and not self.stop() and (records := self._next_batch()):
-            idle = 0 if self._embed(records) else idle + 1  # all of them were deleted or changed meanwhile
+        while idle < _MOST_IDLE and not self.stop() and (records := self._next_batch(size := self._batch_size())):
+            self._use_embedder_for_writing()
+            stored = self._embed(records)
+            idle = 0 if stored else idle + 1  # all of them were deleted or changed in the meantime
             if self.report is not None:
                 self.report(Progress("embed", self.embedded, max(total, self.embedded)))
+            if stored == len(records) and (stored < size or stored == len(self.ids)):
+                return
 
-    def _next_batch(self) -> tuple[Record, ...]:
-        size = self.batch if self.limit is None else min(self.batch, self.limit - self.embedded)
+    def _use_embedder_for_writing(self) -> None:
+        if self.for_writing is not None:
+            ready, self.for_writing = self.for_writing(), None
+            self.embedder, self.embedder_spec = ready.embedder or self.embedder, ready.embedder_spec
+
+    def _batch_size(self) -> int:
+        return self.batch if self.limit is None else min(self.batch, self.limit - self.embedded)
+
+    def _next_batch(self, size: int) -> tuple[Record, ...]:
         if size <= 0:
             return ()
         pending = self.store.vectors.pending_records(

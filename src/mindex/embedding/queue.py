@@ -9,18 +9,19 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from logging import getLogger
 from time import monotonic
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from mindex.errors import EmbeddingError, MindexError, StoreError
+from mindex.errors import MindexError, StoreError
 from mindex.model import Change, Report
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 
 if TYPE_CHECKING:
     from mindex.embedding.backfill import BackfillResult, OnStored
-    from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
+    from mindex.embedding.selection import EmbedderSelection
     from mindex.store.base import Store
 
 # A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
@@ -89,13 +90,13 @@ class EmbeddingQueue:
         return (pending_note(failure, len(ids)),)
 
     def _embed_or_submit(self, ids: Sequence[str]) -> str:
-        if self._selection.embedder is None:
+        if not self._selection.embeds:
             return ""
         self._selection.note_use()
         if self.in_background:
             self._waiting.submit(ids)
             return self._failure
-        spec = self._selection.active().embedder_spec
+        spec = (self._selection.last_active() or self._selection.active()).embedder_spec
         if not ids or spec is None or spec.provider in IN_PROCESS:
             return self._embed_entries(ids)
         return self._embed_within(_SECONDS_PER_ENTRY * len(ids), ids, spec.provider)
@@ -179,32 +180,27 @@ class EmbeddingQueue:
 
         done = BackfillResult(0, 0)
         self._selection.note_use()
-        while True:
-            try:
-                active = self._ready_for(options)
-            except EmbeddingError as error:
-                return replace(done, remaining=self.pending(), note=f"no vectors: {error}", failure=error)
-            if active is None or active.embedder is None:
-                return done
-            left = None if limit is None else limit - done.embedded
+        # For a few records the last known one is tried: the store refuses its vectors if another space is active.
+        active = (self._selection.last_active() if options.get("ids") else None) or self._selection.active()
+        while active.embedder is not None:
             job = Backfill(
-                self._store, active.embedder, active.embedder_spec, limit=left, on_stored=self._on_stored, **options
+                self._store,
+                active.embedder,
+                active.embedder_spec,
+                limit=None if limit is None else limit - done.embedded,
+                on_stored=self._on_stored,
+                for_writing=partial(self._selection.for_writing, active),
+                **options,
             )
             with lock:
                 part = job.run()
             done = replace(part, embedded=done.embedded + part.embedded)
-            if not part.replaced or self._selection.active() is active:
-                return done
-
-    def _ready_for(self, options: _BackfillOptions) -> ActiveEmbedder | None:
-        """The embedder whose vectors may be stored; the active one, as it is, if no record waits."""
-        active = self._selection.active()
-        if active.embedder is None:
-            return None
-        only, ids = options.get("entries_only", False), options.get("ids", ())
-        if not self._store.vectors.pending_records(active.embedder.model, 1, entries_only=only, ids=ids):
-            return active
-        return self._selection.for_writing()
+            if not part.replaced and part.failure is None:
+                break
+            if (now := self._selection.active()) is active:
+                break
+            active = now
+        return done
 
     # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────
 

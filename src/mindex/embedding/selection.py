@@ -65,6 +65,11 @@ class EmbedderSelection:
         """The embedder of the active space; None when the provider of the settings is `none`."""
         return self.active().embedder
 
+    @property
+    def embeds(self) -> bool:
+        """Whether there is an embedder. Costs no read."""
+        return self._override is not None or not self._is_off
+
     def use(self, embedder: Embedder) -> None:
         """Use this embedder instead of the one that the settings and the store name."""
         self._override = ActiveEmbedder(None, embedder)
@@ -201,15 +206,14 @@ class EmbedderSelection:
         writes = not self._store.read_only and not self.names_former(space)
         return FormerVectors(embedder, space.model, self._store, writes=writes)
 
-    def for_writing(self) -> ActiveEmbedder:
-        """The embedder of `active`, in whose space its vectors may be stored: the space is renamed if it must be.
+    def for_writing(self, active: ActiveEmbedder) -> ActiveEmbedder:
+        """The active embedder, in whose space its vectors may be stored: the space is renamed if it must be.
 
         Raises EmbeddingError if the vectors of the space are of another model, or the space cannot be renamed.
         """
         from mindex.embedding import upgrade  # only what embeds needs it
         from mindex.embedding.canary import CanaryEmbedder  # likewise
 
-        active = self.active()
         embedder = active.embedder
         if self._store.read_only:
             return active
@@ -226,7 +230,7 @@ class EmbedderSelection:
                     return self.active()  # another process was faster
                 raise EmbeddingError(f"new vectors cannot be stored beside those of {embedder.model.name}", _REEMBED)
             return self.active()
-        if isinstance(embedder, CanaryEmbedder) and not embedder.model.sha256:
+        if isinstance(embedder, CanaryEmbedder) and embedder.inner.model.sha256 and not embedder.model.sha256:
             space = next((one for one in self._store.vectors.spaces(counted=False) if one.active), None)
             if space is not None and upgrade.name_weights(self._store, space, embedder.inner):
                 return self.active()

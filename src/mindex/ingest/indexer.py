@@ -127,21 +127,19 @@ class Indexer:
     ) -> ChunkCounts:
         """Write in batches, each one transaction that leaves the collection consistent."""
         chunks = ChunkCounts()
-        if changes.deleted:
-            chunks += self._store.files.apply([], [document.id for document in changes.deleted])
-        if changes.touched:
-            chunks += self._store.files.apply([DocumentUpdate(document, None) for document in changes.touched])
-        batch: list[DocumentUpdate] = []
+        # Deleted ones go with the first batch: a new document may take the path of one.
+        gone = [document.id for document in changes.deleted]
+        batch = [DocumentUpdate(document, None) for document in changes.touched]
         for update in self._updates(collection, changes, documents, report):
             if isinstance(update, str):
-                chunks += self._store.files.apply([], [update])
+                gone.append(update)
                 continue
             batch.append(update)
             self.written_chunks += (record.id for record in update.records or ())
             if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
-                chunks += self._store.files.apply(batch)
-                batch = []
-        return chunks + self._store.files.apply(batch) if batch else chunks
+                chunks += self._store.files.apply(batch, gone)
+                batch, gone = [], []
+        return chunks + self._store.files.apply(batch, gone) if batch or gone else chunks
 
     def _updates(
         self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None

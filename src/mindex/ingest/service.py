@@ -86,12 +86,13 @@ class IndexService:
     ) -> IndexReport:
         """See `IndexOptions`."""
         started = monotonic()
-        known, chosen = self._collections(folders, name, context, exclude)
+        stored = self._store.files.collections()
+        known, chosen = self._collections(stored, folders, name, context, exclude)
         done = []
         indexers: list[Indexer] = []
         notes: list[str] = []
         for collection in chosen:
-            if not dry_run:
+            if not dry_run and collection not in stored:
                 self._store.files.put_collection(collection)
             indexer = self._indexer(collection)
             indexers.append(indexer)
@@ -125,7 +126,12 @@ class IndexService:
         return IndexReport(reports, skipped, *numbers, contexts.plan, tuple(dict.fromkeys(notes)), dry_run)
 
     def _collections(
-        self, folders: Sequence[str | Path], name: str | None, context: str | None, exclude: Sequence[str]
+        self,
+        stored: Sequence[Collection],
+        folders: Sequence[str | Path],
+        name: str | None,
+        context: str | None,
+        exclude: Sequence[str],
     ) -> tuple[list[Collection], list[Collection]]:
         """Returns the known collections and those to index: the folders', or every one whose root can be read."""
         if name is not None and len(folders) != 1:
@@ -133,7 +139,7 @@ class IndexService:
         if context is not None and len(folders) != 1:
             raise UsageError("a context goes with one folder", "index one folder at a time to describe it")
         context = None if context is None else " ".join(self._redactor.redact_text(context).split())
-        known = list(self._store.files.collections())
+        known = list(stored)
         chosen = [] if folders else [one for one in known if not one.imported and not root_problem(one)]
         for folder in folders:
             collection = collection_for(Path(folder), known, name=name, context=context, exclude=exclude)
@@ -160,7 +166,7 @@ class IndexService:
 
         A server embeds the `new` chunks now and the others in the background: no caller waits for other folders.
         """
-        if self._selection.embedder is None:
+        if not self._selection.embeds:
             return 0, 0, ""
         if not wanted:
             return 0, self._queue.pending(), ""
