@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from mindex.ingest.chunker import chunk_markdown
+from mindex.files.chunker import chunk_markdown
 from mindex.type_rules import chunk_type
 
 

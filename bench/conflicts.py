@@ -1,4 +1,4 @@
-"""Print precision and recall of the conflict rules on tests/memories/conflict_pairs.tsv, as docs/quality.md shows them.
+"""Print precision and recall of the conflict rules on tests/entries/conflict_pairs.tsv, as docs/quality.md shows them.
 
 Both texts of a pair are added to a memory, each pair for an agent of its own, and the answer to the second `add` is
 read; pairs that are no conflict are told in both orders, and neither may be called one. Rules and word lists were
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mindex import Memory
-from mindex.memories.conflict_rules import find_conflict
+from mindex.entries.conflict_rules import find_conflict
 
-PAIRS = Path(__file__).parent.parent / "tests" / "memories" / "conflict_pairs.tsv"
+PAIRS = Path(__file__).parent.parent / "tests" / "entries" / "conflict_pairs.tsv"
 HALVES = ("dev", "held out")
 OUTCOMES = {
     ("conflict", True): "found",

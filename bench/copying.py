@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mindex.model import Collection, Document, Model, Record, RecordVectors
-from mindex.model.spaces import EmbedderSpec
+from mindex.datatypes import Collection, Document, Model, Record, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.store.base import DocumentUpdate, Store
 from mindex.store.open import open_store
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from mindex.ingest.chunker import chunk_markdown
+from mindex.files.chunker import chunk_markdown
 
 _PROSE = (".md", ".rst", ".txt")
 # Packages below the standard library are another environment's, or ours by another way.

@@ -25,8 +25,8 @@ import corpus
 from ground import QUICK, Ground, Sizes, say
 from measure import Row, Took, alternate, load, timed, told
 from mindex.clock import now_ms
+from mindex.datatypes import Filters, Query
 from mindex.memory import Memory
-from mindex.model import Filters, Query
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.keyword_scoring import KeywordWeights, keyword_candidates
 from mindex.search.query import parse

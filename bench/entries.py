@@ -11,12 +11,12 @@ from pathlib import Path
 from ground import Ground
 from measure import Row, Timings, Took, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
+from mindex.datatypes import Filters, Record
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES
+from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.write_context import WriteContext
 from mindex.ids import content_hash
-from mindex.memories.author import Author
-from mindex.memories.lifecycle import EntryWriter, NewMemory
 from mindex.memory import Memory
-from mindex.model import Filters, Record
-from mindex.model.record_properties import ENTRY_PROPERTIES
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
@@ -61,7 +61,7 @@ def entries_bulk(ground: Ground) -> Row:
             )
             added.append(timed(lambda memory=memory, whole=whole: memory.add_many(whole)))
             inserted.append(_insert(ground.scratch(f"entries-bare-{turn}") / "bare.db", _rows_of(path)))
-            writer = EntryWriter(Author(memory.store, Redactor(), "main"))
+            writer = EntryWriter(WriteContext(memory.store, Redactor(), "main"))
             ruled.append(timed(lambda writer=writer, texts=ruled_texts: writer._records(texts)))
             finished = [record for record, _ in writer._records(ruled_texts)]
             others = [record for record, _ in writer._records(analysed_texts)]

@@ -19,15 +19,15 @@ from entries import _BULK, _insert, _rows_of
 from ground import QUICK, Ground, Sizes
 from measure import load
 from mindex.analyzer import analyze_record, fold
-from mindex.memories.author import Author
-from mindex.memories.entities import extract_entities
-from mindex.memories.importance import estimate_importance
-from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.summary import summarize
+from mindex.datatypes import Record
+from mindex.entries.entities import extract_entities
+from mindex.entries.importance import estimate_importance
+from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.summary import summarize
+from mindex.entries.write_context import WriteContext
 from mindex.memory import Memory
-from mindex.model import Record
 from mindex.redaction.redactor import Redactor
-from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules import entry_rules as rules
 from mindex.store.sqlite import entry_statements, keyword, record_rows
 from mindex.store.sqlite.entries import SqliteEntries
 from mindex.type_rules import memory_type
@@ -76,7 +76,7 @@ def _round(ground: Ground, turn: int) -> dict[str, float]:
     path = ground.scratch(f"steps-{turn}") / "memory.db"
     with Memory(path, options={"embedding.provider": "none"}) as memory:
         whole = [NewMemory(text) for text in sentences(ground, count, 71 + 3 * turn)]
-        records = _by_rules(steps, EntryWriter(Author(memory.store, Redactor(), "main")), texts)
+        records = _by_rules(steps, EntryWriter(WriteContext(memory.store, Redactor(), "main")), texts)
         store = memory.store.entries
         assert isinstance(store, SqliteEntries)
         for start in range(0, count, _BULK):

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mindex.model import Query, Record
+from mindex.datatypes import Query, Record
 from mindex.search import judgement
 from mindex.search.filters import make_filters
 from mindex.search.fuse import JUDGED
@@ -385,7 +385,7 @@ def print_table(table: Table, weights: Numbers, floor: float, name: str) -> None
     print(f"{name} NAMED = {{{named_weights}}}  NEIGHBOUR = {by_group['file']['neighbour']:.3g}")
     best = bests(table, weights)
     answered = np.array([top for case, top in zip(table.cases, best, strict=True) if not case.foreign])
-    print(f"{name} LEAST_LOG_ODDS = {np.quantile(answered, SILENT_SHARE) - floor:.3g}")
+    print(f"{name} MIN_LOG_ODDS = {np.quantile(answered, SILENT_SHARE) - floor:.3g}")
 
 
 def fit(folder: Path) -> None:

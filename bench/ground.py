@@ -21,11 +21,11 @@ import corpus
 from corpus import Passage, Text
 from mindex import __version__
 from mindex.analyzer import ANALYZER_VERSION
+from mindex.datatypes import Collection, Document, Record, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.embedding.backfill import embed
-from mindex.ingest.chunker import CHUNKER_VERSION
+from mindex.files.chunker import CHUNKER_VERSION
 from mindex.memory import Memory
-from mindex.model import Collection, Document, Record, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import LocalEmbedder

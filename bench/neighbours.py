@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mindex.memories.lifecycle import NewMemory
+from mindex.datatypes import Filters, Model
+from mindex.entries.lifecycle import NewMemory
 from mindex.memory import Memory
-from mindex.model import Filters, Model
 
 _DIMENSIONS = 384
 _CLUSTER = 4

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mindex.datatypes import Model, Record, VectorArray
 from mindex.embedding_text import embedding_pieces
-from mindex.model import Model, Record, VectorArray
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from client import mindex_command
 from ground import Ground
 from measure import Row, Timings, alternate, child_output, run_child, timed, told
+from mindex.datatypes import Answer
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.model import Answer
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.breaker import FAILURES
 
 _LOT = 8

@@ -11,9 +11,9 @@ from client import mindex_command
 from ground import Ground
 from measure import Row, Timings, Took, alternate, child_environment, timed, told
 from mindex.config import Settings, load_settings
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.embedding_text import embedding_pieces
 from mindex.memory import Memory
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import ConfiguredProviders

@@ -9,9 +9,9 @@ from statistics import median
 from ground import Ground
 from measure import Row, Timings, alternate, timed, told
 from mindex.config import load_settings
+from mindex.datatypes import Answer
 from mindex.errors import ProviderError
 from mindex.memory import Memory
-from mindex.model import Answer
 from mindex.providers.base import ProviderSettings
 from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.rerank.base import create_reranker

@@ -25,9 +25,9 @@ from pathlib import Path
 
 from measure import load, timed
 from mindex.analyzer import COLUMN_WEIGHTS
-from mindex.memories.lifecycle import NewMemory
+from mindex.datatypes import Document, Filters, Record
+from mindex.entries.lifecycle import NewMemory
 from mindex.memory import Memory
-from mindex.model import Document, Filters, Record
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.query import parse

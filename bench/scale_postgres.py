@@ -21,7 +21,7 @@ import numpy as np
 
 import corpus
 from mindex.config import load_settings
-from mindex.model import Collection, Document, Filters, Model, Record, RecordVectors
+from mindex.datatypes import Collection, Document, Filters, Model, Record, RecordVectors
 from mindex.search.query import parse
 from mindex.store.base import DocumentUpdate, KeywordQuery, Store
 from mindex.store.open import open_store

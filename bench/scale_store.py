@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import corpus
 from ground import say
-from mindex.model import Collection, Document, Record, RecordVectors
+from mindex.datatypes import Collection, Document, Record, RecordVectors
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import DocumentUpdate, Store

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ground import NOISE, Ground
 from measure import Row, Timings, Took, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS
+from mindex.datatypes import Filters
 from mindex.memory import Memory
-from mindex.model import Filters
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.query import parse
 from mindex.store.base import KeywordQuery

@@ -13,13 +13,13 @@ from unittest.mock import patch
 from ground import Ground
 from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
-from mindex.memories import lifecycle
-from mindex.memories.author import Author
-from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.open_conflicts import conflicting
-from mindex.memories.related_memories import conflict_candidates, find_related, similar_among
+from mindex.datatypes import Filters, Record
+from mindex.entries import lifecycle
+from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.open_conflicts import conflicting
+from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
+from mindex.entries.write_context import WriteContext
 from mindex.memory import Memory
-from mindex.model import Filters, Record
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
 from mindex.store.base import KeywordQuery
@@ -93,7 +93,7 @@ class _WithoutLookup(EntryWriter):
 def adding(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 2)
     with told_store(ground, "add") as memory:
-        memories = _WithoutLookup(Author(memory.store, Redactor(), "main"))
+        memories = _WithoutLookup(WriteContext(memory.store, Redactor(), "main"))
         bare = _Bare(ground.scratch("bare-add") / "bare.db", Path(memory.status().db))
         records = [Record(f"bare{n:08}", "memory", text, created_at=1, updated_at=1) for n, text in enumerate(texts)]
         prepared = [_columns(record) for record in records]
@@ -119,7 +119,7 @@ def adding(ground: Ground) -> Row:
 def lookup(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 3)
     with told_store(ground, "lookup") as memory:
-        memories = EntryWriter(Author(memory.store, Redactor(), "main"))
+        memories = EntryWriter(WriteContext(memory.store, Redactor(), "main"))
         prepared = [memories._record(NewMemory(text))[0] for text in texts]
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(

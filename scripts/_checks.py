@@ -23,7 +23,7 @@ STATIC_CHECKS: Mapping[str, Command] = {
 }
 
 # A folder in memory, where Linux has it: most tests write a database, and wait for the disk a third of their time.
-MEMORY_FOLDER, LEAST_FREE = Path("/dev/shm"), 2 * 1024**3
+MEMORY_FOLDER, MIN_FREE = Path("/dev/shm"), 2 * 1024**3
 
 # `worksteal` gives each worker a run of neighbouring tests, so that most fixtures of a module are made once.
 PARALLEL = ("-n", "auto", "--dist", "worksteal")
@@ -48,7 +48,7 @@ def variables(folder: Path) -> dict[str, str]:
     chosen = {"PYTHONUTF8": "1", "NO_MKDOCS_2_WARNING": "1"}
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         chosen |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "pycache")}
-    in_memory = os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > LEAST_FREE
+    in_memory = os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MIN_FREE
     if in_memory and "TMPDIR" not in os.environ:
         chosen["TMPDIR"] = str(MEMORY_FOLDER)
     return chosen

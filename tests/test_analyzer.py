@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.analyzer import STOP_WORDS, analyze, analyze_query, analyze_record, is_segmented, locate
-from mindex.model import Record
+from mindex.datatypes import Record
 
 
 @pytest.mark.parametrize("asked", ["PolicyController", "policycontroller", "policy controller", "Policy-Controller"])

@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 
 import mindex
-from mindex import model
+from mindex import datatypes
 from mindex.errors import RerankError
 from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
@@ -35,8 +35,8 @@ _FOR_OTHERS = {
     "onnxruntime",
     "tokenizers",
     "httpx2",
-    "mindex.model.reports",
-    "mindex.model.consolidation",
+    "mindex.datatypes.reports",
+    "mindex.datatypes.consolidation",
     "mindex.store.export_rows",
     "mindex.store.rules.import_entries",
     "mindex.store.sqlite.export",
@@ -121,13 +121,13 @@ def test_the_built_in_embedder_reads_no_entry_points(tmp_path: Path) -> None:
     assert not _LOOKS_FOR_EXTENSIONS.intersection(done.stderr.splitlines())
 
 
-@pytest.mark.parametrize("module", [mindex, model])
+@pytest.mark.parametrize("module", [mindex, datatypes])
 def test_every_public_name_is_there_when_it_is_asked_for(module: object) -> None:
     names = getattr(module, "__all__")  # noqa: B009 - of a module, which mypy takes for an object
     assert not [name for name in names if not hasattr(module, name)]
 
 
-@pytest.mark.parametrize("module", [mindex, model])
+@pytest.mark.parametrize("module", [mindex, datatypes])
 def test_a_name_that_is_not_public_is_an_error_as_of_any_module(module: object) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         module.Nothing  # type: ignore[attr-defined]  # noqa: B018

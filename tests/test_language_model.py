@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mindex.ingest.contextualize import LONGEST_CONTEXT
-from mindex.memories.fact_prompt import LEAST_CONFIDENCE, LONGEST_FACT, MOST_FACTS
+from mindex.datatypes.consolidation import FROM
+from mindex.entries.fact_prompt import LONGEST_FACT, MAX_FACTS, MIN_CONFIDENCE
+from mindex.files.contextualize import LONGEST_CONTEXT
 from mindex.memory import Memory
-from mindex.model.consolidation import FROM
 from mindex_providers.llama_cpp import stop_servers
 from tests.conftest import write
 
@@ -57,10 +57,10 @@ def test_facts_are_taken_out_of_exchanges_and_not_asked_for_again(memory: Memory
     done = memory.conversations.extract_facts()
     assert (done.processed, done.remaining, done.notes) == (1, 0, ())
     facts = memory.list(memory.filters(kinds=["memory"])).records
-    assert len(facts) == done.facts <= MOST_FACTS
+    assert len(facts) == done.facts <= MAX_FACTS
     for fact in facts:
         assert len(fact.text) <= LONGEST_FACT
-        assert (fact.confidence or 0) >= LEAST_CONFIDENCE
+        assert (fact.confidence or 0) >= MIN_CONFIDENCE
         assert memory.store.entries.linked(fact.id, FROM) == (exchange.id,)
     assert memory.conversations.extract_facts().processed == 0
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mindex.clock import now_ms
+from mindex.datatypes import SecretFinding
 from mindex.memory import Memory
-from mindex.model import SecretFinding
 from mindex.store.base import Access
 from tests.running import run_here
 

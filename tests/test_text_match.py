@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.model import QueryTerms
+from mindex.datatypes import QueryTerms
 from mindex.search.query import parse
 from mindex.text_match import identifier_around, literal_ranges, matched_ranges, merged_ranges
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mindex.ingest import indexer
+from mindex.datatypes import TYPES
+from mindex.files import indexer
 from mindex.memory import Memory
-from mindex.model import TYPES
 from mindex.type_rules import MEMORY_TYPES, chunk_type, memory_type
 from tests.conftest import write
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mindex.model import Filters, Record
+from mindex.datatypes import Filters, Record
 from mindex.values import dataclass, replace
 
 

@@ -8,6 +8,7 @@
 
 from typing import TYPE_CHECKING
 
+from mindex.datatypes import Answer, Filters, GetResult, Hit, Progress, Record, Stage, Trace
 from mindex.errors import (
     AmbiguousIdError,
     CollectionError,
@@ -24,10 +25,9 @@ from mindex.errors import (
     UsageError,
 )
 from mindex.memory import Memory
-from mindex.model import Answer, Filters, GetResult, Hit, Progress, Record, Stage, Trace
 
 if TYPE_CHECKING:
-    from mindex.model import Check, IndexReport, Status
+    from mindex.datatypes import Check, IndexReport, Status
 
 __version__ = "0.1.0"
 
@@ -61,9 +61,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Of the public names, those that a search does without: made when first asked for, as `mindex.model` does."""
-    from mindex import model  # names of `__all__` that a search does without
+    """Of the public names, those that a search does without: made when first asked for, as `mindex.datatypes` does."""
+    from mindex import datatypes  # names of `__all__` that a search does without
 
     if name in __all__:
-        return getattr(model, name)
+        return getattr(datatypes, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Sequence
 
 from mindex.clock import DAY_MS, now_ms
-from mindex.model import Answer, Record
+from mindex.datatypes import Answer, Record
 from mindex.store.base import Access, Store
 from mindex.values import dataclass
 

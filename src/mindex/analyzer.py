@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 import Stemmer
 
-from mindex.model import DESCRIPTIVE_FIELDS, Record
+from mindex.datatypes import DESCRIPTIVE_FIELDS, Record
 from mindex.values import dataclass
 from mindex.word_cache import WordCache
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mindex.clock import now_ms, to_iso
 from mindex.config import Settings
+from mindex.datatypes.backup import Backup, RestoredBackup
 from mindex.errors import MindexError, UsageError
-from mindex.model.backup import Backup, RestoredBackup
 from mindex.store.open import open_backups
 from mindex.time_parser import parse_time
 
-_LEAST_PAUSE_MS = 1_000
+_MIN_PAUSE_MS = 1_000
 
 
 class Backups:
@@ -48,7 +48,7 @@ class Backups:
         """Make a backup now and again after each pause of `every` (1h, 1d), until stopped. A failure ends nothing."""
         now = now_ms()
         pause = parse_time(every, now=now, ahead=True) - now
-        if pause < _LEAST_PAUSE_MS:
+        if pause < _MIN_PAUSE_MS:
             raise UsageError(f"--every {every} is too often", "write 1h or 1d")
         if folder.exists() and not folder.is_dir():
             raise UsageError(

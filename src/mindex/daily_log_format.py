@@ -3,7 +3,7 @@
 import re
 from datetime import date, datetime
 
-from mindex.model import TYPES, Record
+from mindex.datatypes import TYPES, Record
 
 LOG_FOLDER = "memory"
 

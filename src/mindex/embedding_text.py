@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from mindex.model import DESCRIPTIVE_FIELDS, Record
+from mindex.datatypes import DESCRIPTIVE_FIELDS, Record
 
 PIECE_SIZE = 800
 _TITLE_SIZE = 200

@@ -1,9 +1,9 @@
 """What `mindex eval` is made of, beside Memory: models behind a cache, files of sets, answers as they are shown."""
 
 from mindex.embedding.canary import SENTENCE, is_same
-from mindex.ingest.file_scan import SUFFIXES, scan
-from mindex.ingest.ignore_rules import IGNORE_FILES
-from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.files.file_scan import SUFFIXES, scan
+from mindex.files.ignore_rules import IGNORE_FILES
+from mindex.files.text_decoding import BinaryFile, decode
 from mindex.present.answer_view import AnswerView, View, view_answer
 from mindex.present.budget import check_budget
 from mindex.present.to_json import WHOLE, Json, Rule, add_rules, compact_json, to_json

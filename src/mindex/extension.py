@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from mindex.cli.open_memory import Context
     from mindex.clock import from_iso, now_ms
     from mindex.config import Settings, load_settings
+    from mindex.datatypes import AllOf, AnyOf, Collection, Document, Model, Phrase, Prefix, Term, VectorArray, Without
     from mindex.entry_points import INTERFACE as INTERFACE_VERSION
     from mindex.errors import GenerationError, ProviderError, RerankError
     from mindex.mcp.dialect import Dialect, Tools
     from mindex.mcp.tools import READS, REFRESHES, REVISES, Toolset, tool, tool_result
-    from mindex.model import AllOf, AnyOf, Collection, Document, Model, Phrase, Prefix, Term, VectorArray, Without
     from mindex.providers.base import ProviderSettings
     from mindex.providers.embed.base import Embedder
     from mindex.providers.generate.base import Generator, Prompt
@@ -69,7 +69,7 @@ _MODULES = {
     "mindex.errors": "GenerationError ProviderError RerankError",
     "mindex.mcp.dialect": "Dialect Tools",
     "mindex.mcp.tools": "READS REFRESHES REVISES Toolset tool tool_result",
-    "mindex.model": "AllOf AnyOf Collection Document Model Phrase Prefix Term VectorArray Without",
+    "mindex.datatypes": "AllOf AnyOf Collection Document Model Phrase Prefix Term VectorArray Without",
     "mindex.providers.base": "ProviderSettings",
     "mindex.providers.embed.base": "Embedder",
     "mindex.providers.generate.base": "Generator Prompt",

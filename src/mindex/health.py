@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from mindex.clock import now_ms
+from mindex.datatypes import Check, CollectionStatus, Report, Status
 from mindex.embedding.models import Models
 from mindex.embedding.selection import EmbedderSelection
 from mindex.entry_points import problems
+from mindex.files.collections import root_problem
 from mindex.hook_pause import WITHOUT_END, paused_until
-from mindex.ingest.collections import root_problem
-from mindex.model import Check, CollectionStatus, Report, Status
 from mindex.project_file import find_project_file
 from mindex.store.base import Store
 

@@ -6,19 +6,7 @@ from itertools import islice
 
 from mindex.access_log import AccessLog
 from mindex.clock import now_ms
-from mindex.embedding.queue import EmbeddingQueue
-from mindex.embedding.selection import EmbedderSelection
-from mindex.errors import AccessDeniedError, EmbeddingError, MindexError, UsageError
-from mindex.memories.author import Author
-from mindex.memories.consolidation import Consolidator
-from mindex.memories.entries import list_all
-from mindex.memories.growth import read_growth
-from mindex.memories.lifecycle import EntryWriter
-from mindex.memories.merge import apply_merge
-from mindex.memories.open_conflicts import count_open_conflicts
-from mindex.memories.service import EntryService
-from mindex.memories.validation import validate_limit, validate_type
-from mindex.model import (
+from mindex.datatypes import (
     Consolidation,
     Filters,
     MemoryStatistics,
@@ -28,21 +16,33 @@ from mindex.model import (
     SecretFinding,
     SecretsRemoved,
 )
+from mindex.embedding.queue import EmbeddingQueue
+from mindex.embedding.selection import EmbedderSelection
+from mindex.entries.consolidation import Consolidator
+from mindex.entries.entries import list_all
+from mindex.entries.growth import read_growth
+from mindex.entries.lifecycle import EntryWriter
+from mindex.entries.merge import apply_merge
+from mindex.entries.open_conflicts import count_open_conflicts
+from mindex.entries.service import EntryService
+from mindex.entries.validation import validate_limit, validate_type
+from mindex.entries.write_context import WriteContext
+from mindex.errors import AccessDeniedError, EmbeddingError, MindexError, UsageError
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator
 from mindex.secret_scan import SecretScan
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
-_MOST_PROPOSALS = 200
-_MOST_BATCH = 200
+_MAX_PROPOSALS = 200
+_MAX_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
     """Reached as `memory.maintenance`."""
 
-    _author: Author
+    _context: WriteContext
     _writer: EntryWriter
     _entries: EntryService
     _selection: EmbedderSelection
@@ -68,9 +68,9 @@ class Maintenance:
                 raise EmbeddingError(reason)
             raise EmbeddingError("no embedder is configured", "set embedding.provider to `local`")
         if batch < 1:
-            raise UsageError(f"a batch of {batch} is too small", f"use 1 to {_MOST_BATCH}")
+            raise UsageError(f"a batch of {batch} is too small", f"use 1 to {_MAX_BATCH}")
         self._selection.load()
-        done = self._queue.backfill(batch=min(batch, _MOST_BATCH), limit=limit, report=report)
+        done = self._queue.backfill(batch=min(batch, _MAX_BATCH), limit=limit, report=report)
         if done.failure is not None and not done.embedded:
             raise done.failure
         return done.embedded, done.remaining
@@ -83,10 +83,10 @@ class Maintenance:
         With `caches` they are emptied, too. Returns how many values of each kind were removed from them.
         """
         self.purge_expired()
-        cleared = self._author.store.caches.clear() if caches else {}
-        self._author.store.vectors.drop_unused_spaces()
+        cleared = self._context.store.caches.clear() if caches else {}
+        self._context.store.vectors.drop_unused_spaces()
         self._access_log.prune()
-        self._author.store.maintenance.optimize()
+        self._context.store.maintenance.optimize()
         return cleared
 
     def purge_expired(self) -> int:
@@ -98,7 +98,7 @@ class Maintenance:
 
         With `growth` also how the memory grew, what is recalled and what never was.
         """
-        store, name = self._author.store, agent or self._author.name
+        store, name = self._context.store, agent or self._context.name
         return replace(
             store.entries.statistics(name),
             conflicts=count_open_conflicts(store, name),
@@ -114,7 +114,7 @@ class Maintenance:
         return self._secret_scan().remove(self._entries.purge)
 
     def _secret_scan(self) -> SecretScan:
-        return SecretScan(self._author.store, self._author.redactor)
+        return SecretScan(self._context.store, self._context.redactor)
 
     # ── consolidation ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,24 +136,24 @@ class Maintenance:
         """
         for type_ in types:
             validate_type(type_)
-        most_proposals = validate_limit(limit, _MOST_PROPOSALS)
-        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._author.name)
+        most_proposals = validate_limit(limit, _MAX_PROPOSALS)
+        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._context.name)
         newest = None if older_than is None else parse_time(older_than)
         memories = self._oldest_memories(replace(scope, before=newest), most)
         younger = (
-            0 if newest is None else self._author.store.retrieval.list(replace(scope, after=newest), limit=1).total
+            0 if newest is None else self._context.store.retrieval.list(replace(scope, after=newest), limit=1).total
         )
-        notes = [f"limit cut to {_MOST_PROPOSALS}, the maximum"] if limit > _MOST_PROPOSALS else []
+        notes = [f"limit cut to {_MAX_PROPOSALS}, the maximum"] if limit > _MAX_PROPOSALS else []
         embedder = self._selection.embedder
         model = embedder.model if embedder is not None else None
-        consolidator = Consolidator(self._author.store, model, self._generator(notes), self._author.redactor)
+        consolidator = Consolidator(self._context.store, model, self._generator(notes), self._context.redactor)
         done: list[Proposal] = []
         for proposal in islice(consolidator.proposals(memories), most_proposals):
             if not apply:
                 done.append(proposal)
                 continue
             try:
-                done.append(apply_merge(self._author.store, self._writer, proposal))
+                done.append(apply_merge(self._context.store, self._writer, proposal))
             except MindexError as error:  # the other proposals are applied, and this one is reported
                 notes.append(f"left as it was: {error}")
                 done.append(proposal)
@@ -170,6 +170,6 @@ class Maintenance:
 
     def _oldest_memories(self, scope: Filters, most: int | None) -> list[Record]:
         """Live memories in scope, oldest first."""
-        total = self._author.store.retrieval.list(scope, limit=1).total
+        total = self._context.store.retrieval.list(scope, limit=1).total
         offset = 0 if most is None else max(0, total - most)
-        return [*list_all(self._author.store, scope, offset=offset)][::-1]
+        return [*list_all(self._context.store, scope, offset=offset)][::-1]

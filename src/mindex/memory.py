@@ -10,11 +10,11 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Unpack
 
 from mindex.config import Settings, load_settings
+from mindex.datatypes import Answer, Filters, GetResult
+from mindex.datatypes.guidance import LIBRARY, Guidance
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import UsageError
-from mindex.model import Answer, Filters, GetResult
-from mindex.model.guidance import LIBRARY, Guidance
 from mindex.providers.factory import ConfiguredProviders, Providers
 from mindex.search.filters import Scope, make_filters
 from mindex.search.query import MAX_LIMIT
@@ -26,27 +26,27 @@ from mindex.store.open import open_store, repair_file
 from mindex.user_folders import default_database
 
 if TYPE_CHECKING:
+    from mindex.access_tokens import Tokens
+    from mindex.datatypes import AddResult, Change, Check, IndexReport, PurgeResult, Record, Report, Status
+    from mindex.datatypes.access_tokens import Principal
+    from mindex.datatypes.reports import RepairReport
     from mindex.embedding.models import Models
-    from mindex.ingest.collections import Collections
-    from mindex.ingest.service import IndexOptions, WatchOptions
+    from mindex.entries.capture import Capture
+    from mindex.entries.conversations import Conversations
+    from mindex.entries.entries import Entries
+    from mindex.entries.field_entries import FieldEntries
+    from mindex.entries.lifecycle import NewMemory
+    from mindex.entries.note_files import Notes
+    from mindex.entries.profile import Profile
+    from mindex.entries.projects import Projects
+    from mindex.entries.service import AddOptions
+    from mindex.entries.timeline import Timeline
+    from mindex.files.collections import Collections
+    from mindex.files.service import IndexOptions, WatchOptions
     from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
-    from mindex.memories.capture import Capture
-    from mindex.memories.contacts_projects_skills import Things
-    from mindex.memories.conversations import Conversations
-    from mindex.memories.entries import Entries
-    from mindex.memories.lifecycle import NewMemory
-    from mindex.memories.note_files import Notes
-    from mindex.memories.profile import Profile
-    from mindex.memories.projects import Projects
-    from mindex.memories.service import AddOptions
-    from mindex.memories.timeline import Timeline
-    from mindex.model import AddResult, Change, Check, IndexReport, PurgeResult, Record, Report, Status
-    from mindex.model.reports import RepairReport
-    from mindex.model.tokens import Principal
     from mindex.sync.service import Sync
-    from mindex.tokens import Tokens
     from mindex.transfer.service import Transfer
 
 
@@ -125,8 +125,8 @@ class Memory:
             return self._views[principal]
 
     def _view(self, principal: Principal) -> Memory:
+        from mindex.access_tokens import settings_for  # as above
         from mindex.store.scoped.store import ScopedStore  # only a server with tokens needs it
-        from mindex.tokens import settings_for  # as above
 
         view = copy(self)
         view.store = ScopedStore(self.store, principal)
@@ -312,16 +312,16 @@ class Memory:
         return self._services_of_entries.profile
 
     @property
-    def contacts(self) -> Things:
-        return self._services_of_entries.things("contact")
+    def contacts(self) -> FieldEntries:
+        return self._services_of_entries.field_entries("contact")
 
     @property
     def projects(self) -> Projects:
         return self._services_of_entries.projects
 
     @property
-    def skills(self) -> Things:
-        return self._services_of_entries.things("skill")
+    def skills(self) -> FieldEntries:
+        return self._services_of_entries.field_entries("skill")
 
     @property
     def notes(self) -> Notes:
@@ -349,7 +349,7 @@ class Memory:
 
     @property
     def tokens(self) -> Tokens:
-        from mindex.tokens import Tokens  # as in `Services`
+        from mindex.access_tokens import Tokens  # as in `Services`
 
         return Tokens(self.store, self.folder)
 
@@ -361,7 +361,7 @@ class Memory:
     def embedding_queue(self) -> EmbeddingQueue:
         return self._services.queue
 
-    def things(self, kind: str) -> Things:
+    def field_entries(self, kind: str) -> FieldEntries:
         """`contacts`, `projects` or `skills`, by kind. Raises UsageError for another kind."""
         groups = {"contact": self.contacts, "project": self.projects, "skill": self.skills}
         if kind not in groups:

@@ -21,8 +21,8 @@ PROJECT_KEYS: Mapping[str, Callable[[object], Value]] = {
     "index.max_bytes": parse_whole(1),
     "index.domains": parse_pairs,
 }
-_MOST_BYTES = 64 * 1024
-_MOST_NOTES = 5
+_MAX_BYTES = 64 * 1024
+_MAX_NOTES = 5
 _LONGEST_KEY = 60
 
 
@@ -79,8 +79,8 @@ def _read(path: Path) -> ProjectFile:
                 notes.append(f"{shown} in {path} is ignored: a project may set only {', '.join(PROJECT_KEYS)}")
         except ValueError as error:
             notes.append(f"{shown} in {path} is ignored: {str(error)[:200]}")
-    more = len(notes) - _MOST_NOTES
-    notes[_MOST_NOTES:] = [f"{more} more settings in {path} are ignored"] if more > 0 else []
+    more = len(notes) - _MAX_NOTES
+    notes[_MAX_NOTES:] = [f"{more} more settings in {path} are ignored"] if more > 0 else []
     return ProjectFile(path, values, tuple(notes))
 
 
@@ -92,7 +92,7 @@ def _bytes_of(path: Path) -> bytes:
         status = os.fstat(file.fileno())
         if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
             raise OSError("it belongs to another user")
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise OSError(f"it is larger than {_MOST_BYTES:,} bytes")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise OSError(f"it is larger than {_MAX_BYTES:,} bytes")
     return data

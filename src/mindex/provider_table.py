@@ -6,7 +6,7 @@ Nothing heavy is imported: the settings read this table at start-up.
 
 from collections.abc import Mapping
 
-from mindex.model import Role
+from mindex.datatypes import Role
 from mindex.values import dataclass
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from mindex.datatypes import Answer
 from mindex.memory import Memory
-from mindex.model import Answer
 from mindex.present.answer_view import PASSAGE_TOKENS, AnswerView, View, view_answer
 from mindex.present.output_formats import within_budget
 from mindex.search.query import MAX_LIMIT

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from mindex.model import Document, PurgeResult, Record, SecretFinding, SecretsRemoved
+from mindex.datatypes import Document, PurgeResult, Record, SecretFinding, SecretsRemoved
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow

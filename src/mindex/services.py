@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING
 
 from mindex.access_log import AccessLog
 from mindex.config import Settings
+from mindex.datatypes.guidance import Guidance
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
-from mindex.model.guidance import Guidance
 from mindex.providers.factory import Providers
 from mindex.redaction.redactor import Redactor
 from mindex.search.service import SearchService
 from mindex.store.base import Store
 
 if TYPE_CHECKING:
+    from mindex.datatypes import Model, Record, RecordVectors
     from mindex.embedding.models import Models
-    from mindex.ingest.collections import Collections
-    from mindex.ingest.service import IndexService
+    from mindex.entries.capture import Capture
+    from mindex.entries.conversations import Conversations
+    from mindex.entries.entries import Entries
+    from mindex.entries.fact_extraction import FactExtraction
+    from mindex.entries.field_entries import FieldEntries
+    from mindex.entries.field_specs import FieldEntryKind
+    from mindex.entries.lifecycle import EntryWriter
+    from mindex.entries.note_files import Notes
+    from mindex.entries.profile import Profile
+    from mindex.entries.projects import Projects
+    from mindex.entries.service import EntryService
+    from mindex.entries.timeline import Timeline
+    from mindex.entries.write_context import WriteContext
+    from mindex.files.collections import Collections
+    from mindex.files.service import IndexService
     from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
-    from mindex.memories.author import Author
-    from mindex.memories.capture import Capture
-    from mindex.memories.contacts_projects_skills import Things
-    from mindex.memories.conversations import Conversations
-    from mindex.memories.entries import Entries
-    from mindex.memories.fact_extraction import FactExtraction
-    from mindex.memories.field_specs import ThingKind
-    from mindex.memories.lifecycle import EntryWriter
-    from mindex.memories.note_files import Notes
-    from mindex.memories.profile import Profile
-    from mindex.memories.projects import Projects
-    from mindex.memories.service import EntryService
-    from mindex.memories.timeline import Timeline
-    from mindex.model import Model, Record, RecordVectors
     from mindex.sync.service import Sync
     from mindex.transfer.service import Transfer
 
@@ -96,29 +96,29 @@ class Services:
 
     @cached_property
     def index(self) -> IndexService:
-        from mindex.ingest.service import IndexService  # no search needs it
+        from mindex.files.service import IndexService  # no search needs it
 
         return IndexService(self.store, self.settings, self.redactor, self.selection, self.queue, self.providers)
 
     @cached_property
     def collections(self) -> Collections:
-        from mindex.ingest.collections import Collections  # no search needs it
+        from mindex.files.collections import Collections  # no search needs it
 
         return Collections(self.store, self.settings)
 
     @cached_property
     def lookup(self) -> Lookup:
+        from mindex.entries.field_specs import FIELD_ENTRY_KINDS  # no search needs it
         from mindex.lookup.indexed_files import IndexedFiles  # no search needs it
         from mindex.lookup.links import Links  # no search needs it
         from mindex.lookup.service import Lookup  # no search needs it
         from mindex.lookup.special_references import SpecialReferences  # no search needs it
-        from mindex.memories.field_specs import THING_KINDS  # no search needs it
 
         special = SpecialReferences(
-            self.store, self.entries, self.profile, self.things("skill"), self.timeline, self.labels, self.agent
+            self.store, self.entries, self.profile, self.field_entries("skill"), self.timeline, self.labels, self.agent
         )
         files = IndexedFiles(self.store.files, self.redactor.for_reading())
-        things = tuple(self.things(kind) for kind in THING_KINDS)
+        things = tuple(self.field_entries(kind) for kind in FIELD_ENTRY_KINDS)
         return Lookup(self.store, files, special, Links(self.store, files), self.access_log, self.agent, things)
 
     @cached_property
@@ -130,44 +130,44 @@ class Services:
     # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def author(self) -> Author:
-        from mindex.memories.author import Author  # no search needs it
+    def write_context(self) -> WriteContext:
+        from mindex.entries.write_context import WriteContext  # no search needs it
 
-        return Author(self.store, self.redactor, self.agent)
+        return WriteContext(self.store, self.redactor, self.agent)
 
     @cached_property
     def entry_writer(self) -> EntryWriter:
-        from mindex.memories.lifecycle import EntryWriter  # no search needs it
+        from mindex.entries.lifecycle import EntryWriter  # no search needs it
 
-        return EntryWriter(self.author)
+        return EntryWriter(self.write_context)
 
     @cached_property
     def entry_service(self) -> EntryService:
-        from mindex.memories.service import EntryService  # no search needs it
+        from mindex.entries.service import EntryService  # no search needs it
 
-        return EntryService(self.author, self.entry_writer, self.queue, self.settings)
+        return EntryService(self.write_context, self.entry_writer, self.queue, self.settings)
 
     @cached_property
     def entries(self) -> Entries:
-        from mindex.memories.entries import Entries  # no search needs it
+        from mindex.entries.entries import Entries  # no search needs it
 
         return Entries(self.store)
 
     @cached_property
     def conversations(self) -> Conversations:
-        from mindex.memories.conversations import Conversations  # no search needs it
+        from mindex.entries.conversations import Conversations  # no search needs it
 
-        return Conversations(self.author, self.queue, self.fact_extraction)
+        return Conversations(self.write_context, self.queue, self.fact_extraction)
 
     @cached_property
     def capture(self) -> Capture:
-        from mindex.memories.capture import Capture  # no search needs it
+        from mindex.entries.capture import Capture  # no search needs it
 
-        return Capture(self.author, self.entry_writer, self.fact_extraction)
+        return Capture(self.write_context, self.entry_writer, self.fact_extraction)
 
     @cached_property
     def fact_extraction(self) -> FactExtraction:
-        from mindex.memories.fact_extraction import FactExtraction  # no search needs it
+        from mindex.entries.fact_extraction import FactExtraction  # no search needs it
 
         enabled = self.settings.flag("generation.extract_facts")
         return FactExtraction(
@@ -176,30 +176,30 @@ class Services:
 
     @cached_property
     def profile(self) -> Profile:
-        from mindex.memories.profile import Profile  # no search needs it
+        from mindex.entries.profile import Profile  # no search needs it
 
-        return Profile(self.author, self.queue)
+        return Profile(self.write_context, self.queue)
 
-    def things(self, kind: ThingKind) -> Things:
-        from mindex.memories.contacts_projects_skills import Things  # no search needs it
+    def field_entries(self, kind: FieldEntryKind) -> FieldEntries:
+        from mindex.entries.field_entries import FieldEntries  # no search needs it
 
-        return self.projects if kind == "project" else Things(kind, self.author, self.queue)
+        return self.projects if kind == "project" else FieldEntries(kind, self.write_context, self.queue)
 
     @cached_property
     def projects(self) -> Projects:
-        from mindex.memories.projects import Projects  # no search needs it
+        from mindex.entries.projects import Projects  # no search needs it
 
-        return Projects("project", self.author, self.queue, self.sees_everything)
+        return Projects("project", self.write_context, self.queue, self.sees_everything)
 
     @cached_property
     def notes(self) -> Notes:
-        from mindex.memories.note_files import Notes  # no search needs it
+        from mindex.entries.note_files import Notes  # no search needs it
 
-        return Notes(self.author)
+        return Notes(self.write_context)
 
     @cached_property
     def timeline(self) -> Timeline:
-        from mindex.memories.timeline import Timeline  # no search needs it
+        from mindex.entries.timeline import Timeline  # no search needs it
 
         return Timeline(self.store, self.agent)
 
@@ -228,7 +228,7 @@ class Services:
         from mindex.maintenance import Maintenance  # no search needs it
 
         return Maintenance(
-            self.author,
+            self.write_context,
             self.entry_writer,
             self.entry_service,
             self.selection,
@@ -241,6 +241,6 @@ class Services:
 
 def _link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Called with records whose vectors were just stored."""
-    from mindex.memories.near_duplicates import link_close_memories  # only what embeds needs it
+    from mindex.entries.near_duplicates import link_close_memories  # only what embeds needs it
 
     link_close_memories(store, model, stored)

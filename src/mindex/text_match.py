@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from string import ascii_lowercase, ascii_uppercase
 
 from mindex.analyzer import is_identifier, is_unsegmented, is_word_character, locate, starts_part
-from mindex.model import QueryTerms, Range
+from mindex.datatypes import QueryTerms, Range
 
 _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _JOINERS = "-_./\\:@#+"  # between the parts of an identifier

@@ -64,7 +64,7 @@ _SHELL = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*(?:sh|shell|bash|zsh|console|t
 _TABLE_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
 _CHECKBOX = re.compile(r"^[ \t]*[-*+][ \t]+\[[ xX]\][ \t]+\S")
 _TECHNICAL = re.compile(r"[`|=]|--\w|\$ ")  # a text below `Options` without any of these may weigh up choices
-_LEAST_ROWS, _LEAST_BOXES, _MOST = 5, 2, 0.6  # rows with the head of the table; the share of lines that they make up
+_MIN_ROWS, _MIN_BOXES, _MOST = 5, 2, 0.6  # rows with the head of the table; the share of lines that they make up
 
 _ACCEPTED = re.compile(r"^[ \t*_-]*status[ \t*_]*:[ \t*_]*(?:accepted|superseded|proposed|rejected)\b", re.MULTILINE)
 _SOLVED = (
@@ -111,7 +111,7 @@ def chunk_type(breadcrumb: Sequence[str], text: str) -> str:
 def _by_lines(text: str) -> str:
     """Return the type of a text that is little more than a table or a list of tasks."""
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
-    for type_, pattern, least in (("reference", _TABLE_ROW, _LEAST_ROWS), ("task", _CHECKBOX, _LEAST_BOXES)):
+    for type_, pattern, least in (("reference", _TABLE_ROW, _MIN_ROWS), ("task", _CHECKBOX, _MIN_BOXES)):
         count = sum(pattern.match(line) is not None for line in lines)
         if count >= least and count >= _MOST * len(lines):
             return type_

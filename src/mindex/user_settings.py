@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from mindex.agents import toml_edit
+from mindex.clients import toml_edit
 from mindex.config import Configured, check_file_value, setting_named
 from mindex.errors import ConfigError, UsageError
 from mindex.redaction.redactor import Redactor

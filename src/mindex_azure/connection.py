@@ -29,12 +29,12 @@ T = TypeVar("T")
 Row = dict[str, Any]
 
 # The service's limits: documents and bytes of a batch, and rows of an answer.
-MOST_IN_BATCH = 1_000
-_MOST_BYTES = 8_000_000  # half of what it takes
+MAX_IN_BATCH = 1_000
+_MAX_BYTES = 8_000_000  # half of what it takes
 PAGE = 1_000
 _KEYS_AT_ONCE = 500
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_MOST_UNANSWERED = 3  # attempts to reach a service that does not answer at all
+_MAX_UNANSWERED = 3  # attempts to reach a service that does not answer at all
 _TIMEOUTS = {"connection_timeout": 10, "read_timeout": 60}
 DEFAULT_WAIT = 30.0
 _OVERWRITTEN_AFTER = 1.0  # seconds after which it is asked whether another process has overwritten what is awaited
@@ -97,7 +97,7 @@ class Connection:
             except AzureError as error:
                 unanswered += isinstance(error, ServiceRequestError)
                 rest = _retry_after(error) or pause * random.uniform(0.5, 1.0)
-                if not _is_passing(error) or unanswered >= _MOST_UNANSWERED or time.monotonic() + rest > end:
+                if not _is_passing(error) or unanswered >= _MAX_UNANSWERED or time.monotonic() + rest > end:
                     raise errors.to_store_error(error, self.address) from error
             time.sleep(rest)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -310,7 +310,7 @@ def _batches(actions: Sequence[IndexAction]) -> Iterator[list[IndexAction]]:
     weight = 0
     for one in actions:
         own = sum(map(_weight, one.values()))
-        if batch and (len(batch) == MOST_IN_BATCH or weight + own > _MOST_BYTES or one["key"] in keys):
+        if batch and (len(batch) == MAX_IN_BATCH or weight + own > _MAX_BYTES or one["key"] in keys):
             yield batch
             batch, keys, weight = [], set(), 0
         batch.append(one)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mindex.analyzer import analyze_record, fold
-from mindex.model import Collection, Document, Record
+from mindex.datatypes import Collection, Document, Record
 from mindex.store.engine_parts import encode
 from mindex_azure.connection import Row
 

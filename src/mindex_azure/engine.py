@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mindex.model import Document, Filters, Model
+from mindex.datatypes import Document, Filters, Model
 from mindex.store.engine_parts import Former, SpaceRoles, describe_space, glob_matches, path_matches
 from mindex.values import dataclass
 from mindex_azure import odata, schema
@@ -17,13 +17,13 @@ from mindex_azure.connection import Changes, Connection
 from mindex_azure.documents import key_of, read_body
 
 if TYPE_CHECKING:
-    from mindex.model import EmbedderSpec
+    from mindex.datatypes import EmbedderSpec
 
 T = TypeVar("T")
 
 # Counts of other processes' writes may be so old, in seconds; those of this one are not.
 _KEPT = 10.0
-_MOST_KEPT = 2_000
+_MAX_KEPT = 2_000
 _SPACES_KEY = key_of("spaces", "all")
 
 
@@ -74,7 +74,7 @@ class AzureEngine:
         made_in, until, value = self._kept.get(key, (-1, 0.0, None))
         if made_in != generation or until < now:
             value = make()
-            if len(self._kept) > _MOST_KEPT:
+            if len(self._kept) > _MAX_KEPT:
                 self._kept.clear()
             self._kept[key] = generation, now + _KEPT, value
         return value  # type: ignore[no-any-return]

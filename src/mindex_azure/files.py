@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError, StoreError
-from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.engine_parts import SqliteStore, StoredChunk, is_glob, plan_chunks
 from mindex.values import dataclass

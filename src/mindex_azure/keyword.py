@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from mindex.analyzer import COLUMNS
-from mindex.model import AnyOf, Filters, Term
+from mindex.datatypes import AnyOf, Filters, Term
 from mindex.store.engine_parts import (
     KeywordQuery,
     KeywordResult,
@@ -27,7 +27,7 @@ from mindex_azure.odata import WORD_FIELDS
 from mindex_azure.schema import PROFILE
 
 # So many candidates are read at least: the order of the service is not quite ours.
-_LEAST_READ = 250
+_MIN_READ = 250
 _BUCKET = 8  # tokens: lengths are counted in groups of so many
 # More tokens than this are looked up together, not each by its own request.
 _FEW_TOKENS = 16
@@ -83,7 +83,7 @@ def _candidates(engine: AzureEngine, query: KeywordQuery, where: str | None, lim
         fields=WORD_FIELDS,
         select=("id", *WORD_FIELDS),
         order=("search.score() desc", "key asc"),
-        top=min(PAGE, max(limit, _LEAST_READ)),
+        top=min(PAGE, max(limit, _MIN_READ)),
         profile=PROFILE,
     )
 
@@ -135,7 +135,7 @@ def _count_many(engine: AzureEngine, where: str, tokens: Sequence[str], records:
             text=odata.query_text(AnyOf(tuple(map(Term, left)))),
             fields=WORD_FIELDS,
             select=WORD_FIELDS,
-            top=_LEAST_READ,
+            top=_MIN_READ,
         )
         held = [bm25.held_tokens(_columns(row), left) for row in found.rows]
         seen = frozenset().union(*held)

@@ -1,7 +1,7 @@
 """Size, health and repair of an Azure store."""
 
 from mindex.analyzer import analyze_record
-from mindex.model import Check, Record, Report
+from mindex.datatypes import Check, Record, Report
 from mindex.store.base import CollectionCount, StoreStatus
 from mindex.store.engine_parts import SqliteStore
 from mindex.values import dataclass

@@ -7,7 +7,7 @@ nothing a user wrote is parsed by the service.
 from collections.abc import Callable, Iterable, Sequence
 
 from mindex.analyzer import COLUMNS, fold, is_lone
-from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.engine_parts import is_glob
 
 CHUNKS = "doctype eq 'chunk'"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mindex.analyzer import STOP_WORDS, analyze_query, fold
+from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Model, Prefix, Record, Term, VectorArray
 from mindex.errors import UsageError
-from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Model, Prefix, Record, Term, VectorArray
 from mindex.store.base import (
     KeywordQuery,
     KeywordResult,
@@ -34,9 +34,9 @@ _NEWEST = ("created_at desc", "path asc", "position asc", "key asc")
 _SIGNALS = ("id", "domain", "instruction", "created_at", "document")
 # A scope of at most so many vectors is searched exhaustively.
 _EXACT = 5_000
-_LEAST_STEM = 3
-_TEXTS_AT_ONCE, _MOST_TEXTS = 200, 5_000
-_MOST_SKIPPED = 100_000  # the service's limit
+_MIN_STEM = 3
+_TEXTS_AT_ONCE, _MAX_TEXTS = 200, 5_000
+_MAX_SKIPPED = 100_000  # the service's limit
 
 
 class AzureRetrieval:
@@ -63,7 +63,7 @@ class AzureRetrieval:
         rows = self._connection.search(where, select=("id",), order=("id asc",), top=min(limit, PAGE)).rows
         return tuple(row["id"] for row in rows)
 
-    def known_as(self, foreign_id_: str, program: str = "") -> tuple[str, ...]:
+    def find_by_foreign_id(self, foreign_id_: str, program: str = "") -> tuple[str, ...]:
         where = odata.both(odata.CHUNKS, odata.has("foreign_ids", foreign_id(foreign_id_, program)))
         rows = self._connection.search(where, select=("id",), order=_NEWEST[1:]).rows
         return tuple(row["id"] for row in rows)
@@ -74,10 +74,10 @@ class AzureRetrieval:
         where = self._engine.scope(filters)
         if where is None:
             return Page((), 0)
-        if offset > _MOST_SKIPPED:
+        if offset > _MAX_SKIPPED:
             total = self._connection.count(where)
             if offset < total:
-                raise UsageError(f"Azure AI Search lists no more than {_MOST_SKIPPED:,} records", "narrow the filters")
+                raise UsageError(f"Azure AI Search lists no more than {_MAX_SKIPPED:,} records", "narrow the filters")
             return Page((), total)
         found = self._connection.search(where, select=("body",), order=_NEWEST, top=min(limit, PAGE), skip=offset)
         return Page(tuple(read_body(Record, row) for row in found.rows), found.total)
@@ -92,7 +92,7 @@ class AzureRetrieval:
     def substring(
         self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
     ) -> tuple[str, ...]:
-        """Its words, or their beginnings, choose the records whose texts are read: at most so many (`_MOST_TEXTS`).
+        """Its words, or their beginnings, choose the records whose texts are read: at most so many (`_MAX_TEXTS`).
 
         The service finds no letters inside of words: `inside_words` raises UnsupportedError.
         """
@@ -107,7 +107,7 @@ class AzureRetrieval:
 
     def _holding(self, literals: Sequence[str], where: str, text: str) -> Iterator[str]:
         order = ("updated_at desc", *_NEWEST[1:])
-        for skip in range(0, _MOST_TEXTS, _TEXTS_AT_ONCE):
+        for skip in range(0, _MAX_TEXTS, _TEXTS_AT_ONCE):
             page = self._connection.search(
                 where, text=text, fields=WORD_FIELDS, select=("body",), order=order, top=_TEXTS_AT_ONCE, skip=skip
             ).rows
@@ -235,5 +235,5 @@ def _beginning(literal: str) -> KeywordNode:
             break
     if run in STOP_WORDS:
         return Prefix(run)
-    stems = [run[:size] + ending for size in range(_LEAST_STEM, len(run)) for ending in ("", "i", "e", "y")]
+    stems = [run[:size] + ending for size in range(_MIN_STEM, len(run)) for ending in ("", "i", "e", "y")]
     return AnyOf((Prefix(run), *map(Term, dict.fromkeys(stems))))

@@ -17,9 +17,9 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError, Resour
 from azure.search.documents.indexes.models import SearchAlias, SearchIndex
 
 from mindex.analyzer import ANALYZER_VERSION, COLUMN_WEIGHTS
+from mindex.datatypes import Model, Record
 from mindex.errors import SchemaError, StoreBusyError, StoreError
 from mindex.ids import short_hash
-from mindex.model import Model, Record
 from mindex_azure.connection import Changes, Connection, Row
 from mindex_azure.documents import chunk_row, part_row, read_body
 from mindex_azure.odata import WORD_FIELDS
@@ -29,7 +29,7 @@ PROFILE = "columns"
 _VERSIONED = re.compile(r"(?P<name>.+)-v(?P<schema>\d+)-(?P<analyzer>\d+)")
 _VECTOR, _FLUENCY = "vector_", "fluency_"
 _COPIED_AT_ONCE = 200
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 # ── fields ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -223,7 +223,7 @@ def _rows_anew(old: Connection) -> Iterator[Row]:
 def add_space_fields(connection: Connection, model: Model) -> None:
     """Let documents have vectors of a space. Raises StoreBusyError when other processes keep changing the index."""
     name = index_behind(connection)
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         index = connection.attempt(lambda: connection.indexes.get_index(name))
         if any(field.name == vector_field(space_of(model.fingerprint)) for field in index.fields):
             return

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mindex.model import Model
+from mindex.datatypes import Model
 from mindex_azure.connection import Row
 from mindex_azure.documents import key_of, part_row
 from mindex_azure.schema import fluency_field, space_of, vector_field
 
 if TYPE_CHECKING:
-    from mindex.model import RecordVectors, VectorArray
+    from mindex.datatypes import RecordVectors, VectorArray
 
 
 def without_vectors(spaces: Iterable[str]) -> Row:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from mindex.datatypes import Model, Record, RecordVectors, VectorArray
 from mindex.ids import short_hash
-from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.engine_parts import described_space, embedded_text
 from mindex.store.engine_parts import spaces as rules
 from mindex_azure import odata
@@ -18,7 +18,7 @@ from mindex_azure.schema import fluency_field, space_of, vector_field
 from mindex_azure.vector_rows import with_vectors
 
 if TYPE_CHECKING:
-    from mindex.model import EmbedderSpec, Space
+    from mindex.datatypes import EmbedderSpec, Space
 
 T = TypeVar("T")
 _AT_ONCE = 500
@@ -125,7 +125,7 @@ class AzureVectorStore:
         return self._engine.spaces().roles.active
 
     def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        from mindex.model import Space  # a keyword search does without
+        from mindex.datatypes import Space  # a keyword search does without
 
         stored = self._engine.spaces()
         found = []

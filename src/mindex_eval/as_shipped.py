@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from mindex.model import Progress, Report
+from mindex.datatypes import Progress, Report
 from mindex_eval.metrics import hit, mean, recall
 from mindex_eval.question_sets import Question
 from mindex_eval.results import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex import __version__
+from mindex.datatypes import Report
 from mindex.errors import UsageError
-from mindex.model import Report
 from mindex.store.base import Store
 from mindex_eval.as_shipped import measure_both, shipped_scores
 from mindex_eval.excerpts import BUDGETS, AnswerShape, measure_excerpts

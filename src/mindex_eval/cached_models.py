@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import StoreError
 from mindex.evaluation_parts import (
     SENTENCE,
@@ -22,12 +23,11 @@ from mindex.evaluation_parts import (
     is_same,
     open_store,
 )
-from mindex.model import Model, VectorArray
 from mindex.store.base import Store
 from mindex.user_folders import cache_folder
 
 # A vector of the built-in model takes 1.5 kB: some hundred MB at the most.
-_MOST_ROWS = 250_000
+_MAX_ROWS = 250_000
 _TEXTS, _QUERIES, _RERANKED, _GENERATED = "eval-text", "eval-question", "eval-rerank", "eval-generated"
 _CANARIES = "eval-canary"
 
@@ -39,7 +39,7 @@ def evaluation_folder() -> Path:
 def open_cache() -> Store:
     """Open the cache that all runs on this machine share. Raises StoreError when it cannot be written."""
     try:
-        store = open_store(evaluation_folder() / "models.db", cache_rows=_MOST_ROWS)
+        store = open_store(evaluation_folder() / "models.db", cache_rows=_MAX_ROWS)
         if store.read_only:
             store.close()
             raise StoreError(f"{evaluation_folder()} is read-only")

@@ -149,7 +149,7 @@ def eval_command(
 
 def _shapes() -> dict[str, AnswerShape]:
     """How the command line and the tool of MCP show an answer, and the tool with more hits."""
-    from mindex.mcp.native.search_get import SearchTools  # no other command of the CLI needs the tools
+    from mindex.mcp.native.retrieval import SearchTools  # no other command of the CLI needs the tools
 
     given = {name: one.default for name, one in signature(SearchTools.search).parameters.items()}
     tool = AnswerShape(given["view"], given["limit"], given["budget"])

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from mindex.datatypes import Progress, Report
 from mindex.evaluation_parts import PlainFts5, View, compact_json, count_tokens
-from mindex.model import Progress, Report
 from mindex_eval.metrics import mean
 from mindex_eval.populate import as_markdown
 from mindex_eval.question_sets import Question, QuestionSet

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mindex.datatypes import Progress, Report
 from mindex.errors import UsageError
-from mindex.model import Progress, Report
 from mindex.store.base import Store
 from mindex_eval.assessment import EvaluationOptions, effective_settings
 from mindex_eval.language_detection import language_of

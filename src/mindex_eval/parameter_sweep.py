@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mindex.config import Settings
+from mindex.datatypes import Report
 from mindex.errors import UsageError
-from mindex.model import Report
 from mindex.store.base import Store
 from mindex_eval.assessment import EvaluationOptions, effective_settings
 from mindex_eval.measured_memory import settings_for, shown_value

@@ -14,9 +14,9 @@ from pathlib import Path
 import mindex
 from mindex import Memory
 from mindex.clock import now_ms, to_iso
+from mindex.datatypes import CollectionReport, Progress, Record, Report
 from mindex.errors import ProviderError, UsageError
 from mindex.evaluation_parts import make_private_file, make_private_folder, scratch_database
-from mindex.model import CollectionReport, Progress, Record, Report
 from mindex.store.base import Store
 from mindex.temporary_files import temporary_folder
 from mindex_eval.cached_models import evaluation_folder
@@ -25,10 +25,10 @@ from mindex_eval.question_sets import QuestionSet, Text
 
 _DATABASE, _DOCUMENTS, _MAP = "memory.db", "documents", "map.json"
 # Populated memories that are kept for the next run; the least recently used are dropped first.
-_MOST_KEPT = 24
+_MAX_KEPT = 24
 # The code that decides the content of a populated memory, beside the set itself.
 _SOURCES = (
-    "analyzer.py", "clock.py", "embedding", "embedding_text.py", "ids.py", "ingest", "memories", "model",
+    "analyzer.py", "clock.py", "embedding", "embedding_text.py", "ids.py", "files", "entries", "datatypes",
     "providers/embed", "redaction", "store",
 )  # fmt: skip
 _OWN_SOURCES = ("beir.py", "named_sets.py", "populate.py", "question_sets.py")
@@ -298,5 +298,5 @@ def _drop_oldest(folder: Path) -> None:
     def used(path: Path) -> float:
         return (path / _MAP).stat().st_mtime if (path / _MAP).exists() else 0.0
 
-    for old in sorted(folder.iterdir(), key=used, reverse=True)[_MOST_KEPT:]:
+    for old in sorted(folder.iterdir(), key=used, reverse=True)[_MAX_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
+from mindex.datatypes import SkippedFile
 from mindex.errors import UsageError
 from mindex.evaluation_parts import IGNORE_FILES, SUFFIXES, BinaryFile, decode, scan
-from mindex.model import SkippedFile
 from mindex_eval.question_sets import CATEGORIES, QUESTIONS_FILE, Lines, Question, QuestionSet, labels_of, read_text
 
 _FIELDS = ("id", "question", "answer", "none", "lines", "group", "adversarial")

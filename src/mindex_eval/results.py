@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
+from mindex.datatypes import Hit
 from mindex.evaluation_parts import add_rules
-from mindex.model import Hit
 from mindex.values import dataclass
 from mindex_eval.json_rules import RULES
 

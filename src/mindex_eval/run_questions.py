@@ -8,9 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from mindex.datatypes import Answer, Hit, Progress, Report
 from mindex.errors import UsageError
 from mindex.evaluation_parts import MAX_LIMIT, AnswerView, View, search_view, view_answer
-from mindex.model import Answer, Hit, Progress, Report
 from mindex.store.base import Store
 from mindex_eval.measured_memory import MeasuredMemory
 from mindex_eval.metrics import DEPTH, mean, mean_scores, percentile, scores_of

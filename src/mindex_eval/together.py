@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindex import __version__
+from mindex.datatypes import Progress, Report
 from mindex.errors import UsageError
 from mindex.evaluation_parts import count_tokens, view_answer
-from mindex.model import Progress, Report
 from mindex.store.base import Store
 from mindex_eval.as_shipped import measure_both
 from mindex_eval.assessment import EvaluationOptions, effective_settings, slices_of

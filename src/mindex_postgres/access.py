@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mindex.config import Settings
+from mindex.datatypes.administration import Distribution, Grants, Scope, Setup
 from mindex.errors import ConfigError, UsageError
-from mindex.model.administration import Distribution, Grants, Scope, Setup
 from mindex_postgres import missing_packages
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The text of `mindex admin`: statements, grants and distribution."""
 
-from mindex.model.administration import Distribution, Grants, Setup
+from mindex.datatypes.administration import Distribution, Grants, Setup
 from mindex.present.text import aligned, amount, note_lines
 
 

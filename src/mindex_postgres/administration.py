@@ -8,9 +8,9 @@ from typing import TypeAlias, TypeVar
 
 from psycopg import errors
 
+from mindex.datatypes.administration import Distribution, Grant, Grants, Scope, Setup, SetupStep
 from mindex.errors import ConfigError, NotFoundError, StoreError
 from mindex.ids import new_id
-from mindex.model.administration import Distribution, Grant, Grants, Scope, Setup, SetupStep
 from mindex_postgres import citus
 from mindex_postgres.address import Address
 from mindex_postgres.connection import DEFAULT_WAIT, Database, Transaction

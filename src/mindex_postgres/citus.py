@@ -1,7 +1,7 @@
 """Distribution over the machines of a Citus cluster: rows of one agent or collection are on one machine."""
 
+from mindex.datatypes.administration import Distribution
 from mindex.errors import StoreError
-from mindex.model.administration import Distribution
 from mindex_postgres.connection import Database, Transaction
 
 # Table → the column that says on which machine a row is. The first decides, the others go with it.

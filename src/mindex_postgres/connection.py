@@ -22,9 +22,9 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from mindex.clock import now_ms
+from mindex.datatypes.administration import Grant, Scope
 from mindex.errors import LostConnectionError, LostTransactionError, StoreError, UnreachableError, UsageError
 from mindex.ids import new_id
-from mindex.model.administration import Grant, Scope
 from mindex.store.engine_parts import fails_fast
 from mindex_postgres.address import Address
 from mindex_postgres.commit_marks import CommitMarks, WriteIdentity

@@ -5,8 +5,8 @@ Whether its pages are sound is for the server to know: it has checksums of its o
 
 from collections import defaultdict
 
+from mindex.datatypes import Check, Progress, Report
 from mindex.errors import StoreError
-from mindex.model import Check, Progress, Report
 from mindex.store.engine_parts import first_names, is_as_last_changed
 from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction

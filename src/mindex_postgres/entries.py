@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Record
 from mindex.errors import StoreError
-from mindex.model import Change, Record
 from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
-from mindex.store.engine_parts import duplicates_numbers_history as rules
+from mindex.store.engine_parts import entry_rules as rules
 from mindex.store.engine_parts import program_numbers as numbering
 from mindex.store.engine_parts import record_json, targets_by_source, without_nul
 from mindex_postgres import program_numbers, record_rows
@@ -20,7 +20,7 @@ from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.entry_statements import PostgresEntryStatements
 
 if TYPE_CHECKING:
-    from mindex.model import Filters, MemoryStatistics, PurgeResult, SessionPage
+    from mindex.datatypes import Filters, MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.engine_parts import (
         ExportRow,
         ExportSnapshot,
@@ -330,7 +330,7 @@ class PostgresEntries:
             return record_rows.read_records(transaction, ids[max(0, at - before) : at + after + 1])
 
     def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
-        from mindex.model import Session, SessionPage  # only a report needs them
+        from mindex.datatypes import Session, SessionPage  # only a report needs them
 
         whose, values = _whose(agent)
         with self._database.read() as transaction:
@@ -339,7 +339,7 @@ class PostgresEntries:
         return SessionPage(tuple(Session(str(id_), *rest) for id_, *rest in rows), total)
 
     def statistics(self, agent: str) -> MemoryStatistics:
-        from mindex.model import MemoryStatistics  # only a report needs it
+        from mindex.datatypes import MemoryStatistics  # only a report needs it
 
         whose, values = _whose(agent)
         scope = (*values, now_ms())
@@ -420,7 +420,7 @@ class PostgresEntries:
     def mark_extracted(self, id_: str, facts: int) -> None:
         self._write(lambda transaction: transaction.execute(_MARK_EXTRACTED, now_ms(), facts, id_))
 
-    def mark_unanswered(self, id_: str) -> None:
+    def record_extraction_failure(self, id_: str) -> None:
         self._write(lambda transaction: transaction.execute(_MARK_UNANSWERED, now_ms(), id_))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Record, Slot
 from mindex.ids import content_hash
-from mindex.model import Change, Record, Slot
 from mindex.store.engine_parts import record_json
 from mindex_postgres import program_numbers, record_rows, spaces, vectors
 from mindex_postgres.connection import Transaction

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from mindex.model import Change
+from mindex.datatypes import Change
 from mindex.store.engine_parts import Access, Accesses, ExportRow, ExportSnapshot, Extraction, Link, by_program
 from mindex_postgres import record_rows, vectors
 from mindex_postgres.connection import Transaction

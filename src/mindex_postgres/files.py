@@ -7,8 +7,8 @@ from typing import Any
 from psycopg import errors
 
 from mindex.clock import now_ms
+from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError, StoreError
-from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.engine_parts import PlacedChunk, StoredChunk, encode, is_glob, plan_chunks
 from mindex_postgres import caches, record_rows, words

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mindex.analyzer import COLUMNS, fold, is_lone
-from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.engine_parts import glob_expression, is_glob
 from mindex.values import dataclass
 from mindex_postgres import words

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, is_lone
-from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.engine_parts import (
     KeywordQuery,
     KeywordResult,
@@ -206,7 +206,7 @@ class _Ranking:
         values = (*self._bonus.parameters, *self._held.parameters, *self._score.parameters, *where.parameters)
         return [
             _IndexHit(
-                ScoredRecord(id_, max(score, bm25.LEAST_SCORE), kind),
+                ScoredRecord(id_, max(score, bm25.MIN_SCORE), kind),
                 frequencies or (),
                 frozenset(token for token, holds in zip(self._tokens, held, strict=True) if holds),
                 length,

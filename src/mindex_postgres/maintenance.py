@@ -1,7 +1,7 @@
 """Size, health and repair of a PostgreSQL store."""
 
+from mindex.datatypes import Check, Report
 from mindex.errors import StoreError
-from mindex.model import Check, Report
 from mindex.store.base import CollectionCount, StoreStatus
 from mindex_postgres import caches, record_rows, words
 from mindex_postgres.connection import Transaction, run_again

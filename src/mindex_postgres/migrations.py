@@ -12,7 +12,7 @@ from mindex_postgres.row_security import apply_rights
 
 Migration = Callable[[Transaction], None]
 
-_LEAST_SERVER, _LEAST_VECTOR = 17, (0, 8)
+_MIN_SERVER, _MIN_VECTOR = 17, (0, 8)
 _EXTENSION = """
 SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'vector'
@@ -221,16 +221,16 @@ def transaction_role(database: Database) -> str:
 
 def _require_server(database: Database, transaction: Transaction) -> None:
     version = int(transaction.value("SELECT current_setting('server_version_num')"))
-    if version < _LEAST_SERVER * 10_000:
+    if version < _MIN_SERVER * 10_000:
         raise StoreError(
-            f"{database.place} runs PostgreSQL {version // 10_000}, and mindex needs {_LEAST_SERVER}",
+            f"{database.place} runs PostgreSQL {version // 10_000}, and mindex needs {_MIN_SERVER}",
             "upgrade the server",
         )
 
 
 def _require_vector(database: Database, version: str, schema: str) -> None:  # noqa: ARG001 - a row of `_EXTENSION`
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers < _LEAST_VECTOR:
+    if numbers < _MIN_VECTOR:
         raise StoreError(
             f"{database.place} has pgvector {version}, and mindex needs 0.8",
             "install a newer pgvector on the server, then run `ALTER EXTENSION vector UPDATE;` in this database",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mindex.clock import now_ms
-from mindex.model import Filters, Model, VectorArray
+from mindex.datatypes import Filters, Model, VectorArray
 from mindex.store.engine_parts import NearestRecords, ScoredRecord, kind_group, query_vector, require_role
 from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
 from mindex_postgres import spaces, words
@@ -18,7 +18,7 @@ from mindex_postgres.filter_sql import Condition, condition, is_unrestricted, se
 from mindex_postgres.record_rows import vector_count
 from mindex_postgres.vectors import EXACT, GROUPS, as_text
 
-_MOST_AT_ONCE = 1_000  # the largest ef_search
+_MAX_AT_ONCE = 1_000  # the largest ef_search
 _SCOPED = "JOIN records r ON r.owner = v.owner AND r.id = v.record"
 _COUNT = f"""
 SELECT count(*) FROM (SELECT 1 FROM vectors v {_SCOPED}
@@ -59,7 +59,7 @@ def settings(limit: int) -> tuple[str, ...]:
     first step (`ef_search`, by default 40): a second one took as long again. Twice as many as are wanted are looked at,
     so that those that are wanted are the nearest.
     """
-    first = min(max(200, 2 * limit), _MOST_AT_ONCE)
+    first = min(max(200, 2 * limit), _MAX_AT_ONCE)
     return ("hnsw.iterative_scan TO relaxed_order", f"hnsw.ef_search TO {first}", "enable_seqscan TO off")
 
 

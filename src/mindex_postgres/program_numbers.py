@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from mindex.model import Slot
+from mindex.datatypes import Slot
 from mindex.store.engine_parts import former_slots
 from mindex_postgres.connection import Transaction
 

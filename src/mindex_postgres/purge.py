@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mindex.datatypes import FROM, PurgeResult
 from mindex.errors import StoreError
-from mindex.model import FROM, PurgeResult
 from mindex.store.engine_parts import TEXT_CACHES
 from mindex_postgres import caches, record_rows, words
 from mindex_postgres.connection import Transaction

@@ -7,8 +7,8 @@ from typing import Any
 from psycopg import errors
 
 from mindex.analyzer import fold
+from mindex.datatypes import ENTRY_PROPERTIES, PROPERTIES, Record, RecordProperty
 from mindex.ids import content_hash
-from mindex.model import ENTRY_PROPERTIES, PROPERTIES, Record, RecordProperty
 from mindex.store.engine_parts import decode_object, encode
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction

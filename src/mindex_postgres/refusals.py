@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from mindex.datatypes.administration import Grant, Scope
 from mindex.errors import StoreError
-from mindex.model.administration import Grant, Scope
 
 # Row-level security shows a login its own rows, an owner all of them.
 OWN_GRANTS = """

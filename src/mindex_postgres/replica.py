@@ -11,8 +11,8 @@ from typing import Any
 
 import psycopg
 
+from mindex.datatypes import Check
 from mindex.errors import ConfigError, StoreError
-from mindex.model import Check
 from mindex_postgres.address import Address
 from mindex_postgres.server_pool import ServerPool
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mindex.clock import now_ms
-from mindex.model import AnyOf, Filters, Model, Record, Term, VectorArray
+from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.engine_parts import (
     KeywordQuery,
     KeywordResult,
@@ -90,7 +90,7 @@ class PostgresRetrieval:
         with self._database.read() as transaction:
             return tuple(transaction.column(query, prefix, prefix, limit))
 
-    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+    def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
         with self._database.read() as transaction:
             rows = transaction.named_rows(_KNOWN_AS, {"id": foreign_id, "program": program})
             return tuple(id_ for (id_,) in rows)

@@ -1,7 +1,7 @@
 """Embedding spaces in PostgreSQL: `spaces` has a row for each, `meta` says which is active and which being filled."""
 
 from mindex.clock import now_ms
-from mindex.model import EmbedderSpec, Model, Space, VectorArray
+from mindex.datatypes import EmbedderSpec, Model, Space, VectorArray
 from mindex.store.engine_parts import Former, SpaceRoles, decode_canary, describe_space, described_space, encode_canary
 from mindex_postgres.connection import Transaction
 

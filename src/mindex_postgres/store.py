@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
+from mindex_postgres.access_tokens import PostgresTokens
 from mindex_postgres.address import parse_address
 from mindex_postgres.caches import PostgresCaches
 from mindex_postgres.connection import DEFAULT_WAIT
@@ -16,7 +17,6 @@ from mindex_postgres.entries import PostgresEntries
 from mindex_postgres.files import PostgresFiles
 from mindex_postgres.maintenance import PostgresMaintenance
 from mindex_postgres.retrieval import PostgresRetrieval
-from mindex_postgres.tokens import PostgresTokens
 from mindex_postgres.vector_store import PostgresVectorStore
 
 if TYPE_CHECKING:

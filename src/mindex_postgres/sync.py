@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from mindex.clock import now_ms
-from mindex.model import Change
+from mindex.datatypes import Change
 from mindex.store.engine_parts import MergedRecord, SyncRow, duplicate_of, put_merged, without_nul
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine

@@ -1,7 +1,7 @@
 """How records came and were returned, counted by day."""
 
 from mindex.clock import DAY_MS
-from mindex.model import Filters
+from mindex.datatypes import Filters
 from mindex.store.engine_parts import UsageCounts
 from mindex_postgres.connection import Transaction
 from mindex_postgres.filter_sql import condition
@@ -13,7 +13,7 @@ SELECT r.kind = 'chunk', {_DAY.format(at="r.created_at")}, count(*) FROM records
 _RECALLS = f"""
 SELECT {_DAY.format(at="l.at")}, count(*) FROM access_log l JOIN records r ON r.id = l.record WHERE {{scope}} GROUP BY 1
 """
-_MOST_RECALLED = """
+_MAX_RECALLED = """
 SELECT r.id, a.count, a.last_at FROM accesses a JOIN records r ON r.id = a.record WHERE a.count > 0 AND {scope}
 ORDER BY a.count DESC, a.last_at DESC, r.id LIMIT %s
 """
@@ -29,7 +29,7 @@ def read_usage(transaction: Transaction, filters: Filters, limit: int, now: int)
     """Implements `EntryStore.usage`."""
     scope = condition(transaction, filters, now)
     created, recalls, most, counted, unused = (
-        query.format(scope=scope.sql) for query in (_CREATED, _RECALLS, _MOST_RECALLED, _COUNT_MEMORIES, _UNUSED)
+        query.format(scope=scope.sql) for query in (_CREATED, _RECALLS, _MAX_RECALLED, _COUNT_MEMORIES, _UNUSED)
     )
     days = transaction.rows(created, *scope.parameters)
     totals = transaction.row(counted, *scope.parameters)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from psycopg import sql
 
+from mindex.datatypes import Model, Record, RecordVectors, VectorArray
 from mindex.errors import MindexError, StoreError
-from mindex.model import Model, Record, RecordVectors, VectorArray
 from mindex.store.engine_parts import spaces as rules
 from mindex_postgres import record_rows, spaces, vectors, words
 from mindex_postgres.connection import Transaction, run_again
@@ -18,7 +18,7 @@ from mindex_postgres.engine import IS_OWNER, PostgresEngine
 from mindex_postgres.row_security import writable_record
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.model import EmbedderSpec, Space
+    from mindex.datatypes import EmbedderSpec, Space
 
 _PENDING = """
 r.retired_at IS NULL AND NOT EXISTS (
@@ -49,7 +49,7 @@ _EXTENSION_SCHEMA = """
 SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
 """
 # A halfvec of more dimensions cannot be indexed; such a space is searched exactly.
-_MOST_DIMENSIONS = 4_000
+_MAX_DIMENSIONS = 4_000
 # Rows that one transaction removes, so that no other write waits long.
 _ROWS_AT_ONCE = 5_000
 _DROP_SOME = """
@@ -267,7 +267,7 @@ def lacking_indexes(transaction: Transaction) -> list[tuple[str, bool, int, int,
         counts = words.read_counts(transaction, list(names.values()))
         for group, counted in names.items():
             name = index_name(space, group)
-            if counts[counted] > vectors.EXACT and dimensions <= _MOST_DIMENSIONS and not known.get(name, False):
+            if counts[counted] > vectors.EXACT and dimensions <= _MAX_DIMENSIONS and not known.get(name, False):
                 found.append((name, name in known, space, group, dimensions))
     return found
 

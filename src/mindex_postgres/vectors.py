@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mindex.datatypes import Model, RecordVectors, VectorArray
 from mindex.ids import short_hash
-from mindex.model import Model, RecordVectors, VectorArray
 from mindex.store.engine_parts import KindGroup, kind_group
 from mindex.store.engine_parts import spaces as rules
 from mindex_postgres import record_rows, spaces
 from mindex_postgres.connection import Transaction
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.model import EmbedderSpec
+    from mindex.datatypes import EmbedderSpec
     from mindex.store.engine_parts import ExportedVectors
 
 # Up to so many pieces of a group are compared one by one; more of them get an index.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from mindex.analyzer import ANALYZER_VERSION, COLUMN_WEIGHTS, COLUMNS, analyze_record
-from mindex.model import Record
+from mindex.datatypes import Record
 from mindex_postgres import visible_counts
 from mindex_postgres.connection import Transaction
 

@@ -15,8 +15,8 @@ from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 
+from mindex.datatypes import Role
 from mindex.errors import ProviderError
-from mindex.model import Role
 from mindex.providers.provider_parts import (
     DEFAULT_LIMITS,
     ERRORS,

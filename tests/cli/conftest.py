@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Record
 from mindex.memory import Memory
-from mindex.model import Record
 from tests.conftest import HANDBOOK
 from tests.databases import Databases
 from tests.running import Ran, run_here

@@ -14,9 +14,9 @@ import pytest
 
 from mindex.cli.completion import complete_in_shell
 from mindex.cli.main import cli
-from mindex.memories.lifecycle import NewMemory
+from mindex.datatypes import TYPES
+from mindex.entries.lifecycle import NewMemory
 from mindex.memory import Memory
-from mindex.model import TYPES
 from tests.cli.conftest import Mindex
 from tests.conftest import write
 from tests.running import run

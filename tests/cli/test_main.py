@@ -16,8 +16,8 @@ import mindex as package
 from mindex.cli import output
 from mindex.cli.main import cli
 from mindex.cli.output import ProgressBar
+from mindex.datatypes import Progress
 from mindex.memory import Memory
-from mindex.model import Progress
 from tests.cli.conftest import Mindex
 from tests.conftest import write
 from tests.databases import Databases

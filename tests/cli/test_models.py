@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Model, RecordVectors
+from mindex.datatypes.reports import ListedModel
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.model import Model, RecordVectors
-from mindex.model.reports import ListedModel
-from mindex.model.spaces import EmbedderSpec
 from mindex.present.reports import models_text
 from mindex.providers.base import full_name
 from mindex.providers.hub.presets import PRESETS

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from mindex.cli.main import cli
-from mindex.memories.field_specs import FIELDS, THING_KINDS
+from mindex.entries.field_specs import FIELD_ENTRY_KINDS, FIELDS
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
 
@@ -32,7 +32,7 @@ def add_contact(mindex: Mindex, name: str = "Anna", **more: str) -> str:
 # ── the table makes the commands ──────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("kind", THING_KINDS)
+@pytest.mark.parametrize("kind", FIELD_ENTRY_KINDS)
 def test_every_field_has_an_option_to_add_and_to_update_it(kind: str) -> None:
     for verb in ("add", "update"):
         options = {option.name: option for option in group(kind).commands[verb].params}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mindex.clock import now_ms
+from mindex.datatypes import Record
 from mindex.memory import Memory
-from mindex.model import Record
 from mindex.present.fence import body, quoted
 from mindex.present.token_count import count_tokens
 from tests.cli.conftest import Mindex, store_entry

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Collection
 from mindex.errors import UnsupportedError
-from mindex.model import Collection
 from mindex.store import open as engines
 from mindex.store.base import Engine, Store
 from mindex.store.sqlite.store import SqliteStore

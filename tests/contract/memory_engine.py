@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from mindex.model import Check, Report
-from mindex.model.tokens import Token
+from mindex.datatypes import Check, Report
+from mindex.datatypes.access_tokens import Token
 from mindex.store.base import (
     GROUPS,
     CacheStore,
@@ -33,7 +33,7 @@ from mindex.store.base import (
     VectorStore,
     unsupported,
 )
-from mindex.store.rules.tokens import name_taken
+from mindex.store.rules.access_tokens import name_taken
 from tests.contract.memory_engine_entries import MemoryEntries
 from tests.contract.memory_engine_files import MemoryFiles
 from tests.contract.memory_engine_retrieval import MemoryRetrieval

@@ -10,11 +10,11 @@ from dataclasses import replace
 from statistics import fmean
 
 from mindex.clock import DAY_MS, now_ms
+from mindex.datatypes import Change, Filters, MemoryStatistics, PurgeResult, Record, Session, SessionPage
+from mindex.datatypes.consolidation import FROM
+from mindex.datatypes.program_numbers import Slot
 from mindex.errors import StoreError
 from mindex.ids import content_hash
-from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record, Session, SessionPage
-from mindex.model.consolidation import FROM
-from mindex.model.program_numbers import Slot
 from mindex.store import export_rows
 from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy
 from mindex.store.export_rows import (
@@ -28,7 +28,7 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
-from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules import entry_rules as rules
 from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.filters import admits
 from mindex.store.rules.import_entries import restore
@@ -331,7 +331,7 @@ class MemoryEntries:
                 tables.extractions[id_] = Extraction(now_ms(), facts)
                 tables.failures.pop(id_, None)
 
-    def mark_unanswered(self, id_: str) -> None:
+    def record_extraction_failure(self, id_: str) -> None:
         with self._connection.write() as tables:
             if _is_turn(tables, id_) and id_ not in tables.extractions:  # another process may have got an answer
                 count, _ = tables.failures.get(id_, (0, 0))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError, StoreError
-from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 from mindex.store.rules.chunks import StoredChunk, plan_chunks

@@ -9,8 +9,8 @@ import numpy as np
 
 from mindex.analyzer import COLUMNS, analyze_record
 from mindex.clock import now_ms
+from mindex.datatypes import AnyOf, Filters, KeywordNode, Model, Record, Term, VectorArray
 from mindex.errors import EmbeddingError
-from mindex.model import AnyOf, Filters, KeywordNode, Model, Record, Term, VectorArray
 from mindex.store.base import (
     KeywordQuery,
     KeywordResult,
@@ -52,7 +52,7 @@ class MemoryRetrieval:
         ids = (one.id for one in records if one.id.startswith(prefix) and (retired or one.retired_at is None))
         return tuple(sorted(ids)[:limit])
 
-    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+    def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
         found = []
         for record in self._connection.read().records.values():
             ids = record.fields.get("foreign_ids")

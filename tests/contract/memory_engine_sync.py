@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from mindex.model import Change
+from mindex.datatypes import Change
 from mindex.store.rules.merged_records import duplicate_of, put_merged
 from mindex.store.sync_rows import MergedRecord, SyncRow
 from tests.contract.memory_engine_entries import MemoryEntryStatements

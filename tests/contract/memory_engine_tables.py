@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Collection, Document, Model, Record, VectorArray
+from mindex.datatypes.access_tokens import Token
+from mindex.datatypes.program_numbers import Slot
 from mindex.errors import StoreBusyError, StoreError
 from mindex.ids import new_id
-from mindex.model import Change, Collection, Document, Model, Record, VectorArray
-from mindex.model.program_numbers import Slot
-from mindex.model.tokens import Token
 from mindex.store.export_rows import Extraction, Link
 from mindex.store.results import Access
 from mindex.store.rules.spaces import Former, SpaceRoles

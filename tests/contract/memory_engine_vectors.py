@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mindex.datatypes import Model, Record, RecordVectors, VectorArray
+from mindex.datatypes.spaces import EmbedderSpec, Space
 from mindex.embedding_text import embedded_text
 from mindex.errors import EmbeddingError
 from mindex.ids import short_hash
-from mindex.model import Model, Record, RecordVectors, VectorArray
-from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.export_rows import ExportedVectors
 from mindex.store.rules import spaces as rules
 from mindex.store.rules.spaces import Former, SpaceRoles, describe_space, described_space

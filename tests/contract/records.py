@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindex.model import Document, Filters, Model, Record
+from mindex.datatypes import Document, Filters, Model, Record
 from mindex.search.query import parse
 from mindex.store.base import DocumentUpdate, KeywordQuery, Store
 

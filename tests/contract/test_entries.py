@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from mindex.clock import DAY_MS
+from mindex.datatypes import Change, Filters, MemoryStatistics, Record, Session, SessionPage
+from mindex.datatypes.consolidation import FROM
 from mindex.errors import ConflictError, NotFoundError
-from mindex.model import Change, Filters, MemoryStatistics, Record, Session, SessionPage
-from mindex.model.consolidation import FROM
 from mindex.store.base import Access, RetryPolicy, Store
 from mindex.store.usage_counts import UsageCounts
 from tests.contract.records import EVERYONE, found, memory_of, turn, update
@@ -32,7 +32,7 @@ def test_a_turn_whose_extraction_failed_comes_after_the_others_and_may_be_left_o
     turns = [Record(id=f"t{n}", kind="turn", text=f"said {n}", agent="a", created_at=n) for n in range(3)]
     store.entries.add(turns, by="me")
     for id_ in ("t0", "t0", "gone"):
-        store.entries.mark_unanswered(id_)
+        store.entries.record_extraction_failure(id_)
     assert [record.id for record in store.entries.unextracted("a", 9)] == ["t1", "t2", "t0"]
     assert [record.id for record in store.entries.unextracted("a", 9, RetryPolicy(2, 0))] == ["t1", "t2"]
     assert (
@@ -44,7 +44,7 @@ def test_a_turn_whose_extraction_failed_comes_after_the_others_and_may_be_left_o
     )
     assert store.entries.is_unextracted("t0") and not store.entries.is_unextracted("gone")
     store.entries.mark_extracted("t0", 1)
-    store.entries.mark_unanswered("t0")  # another process was slower, and failed
+    store.entries.record_extraction_failure("t0")  # another process was slower, and failed
     assert (store.entries.is_unextracted("t0"), store.entries.count_unextracted("*", RetryPolicy(1, 0))) == (False, 2)
     store.entries.purge(["t1"])
     assert [record.id for record in store.entries.unextracted("*", 9)] == ["t2"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from mindex.model import Change, Record
-from mindex.model.program_numbers import LAST_NUMBER
+from mindex.datatypes import Change, Record
+from mindex.datatypes.program_numbers import LAST_NUMBER
 from mindex.store.base import Access, Store
 from mindex.store.export_rows import (
     Accesses,
@@ -245,7 +245,7 @@ def test_a_record_is_found_by_the_former_ids_of_a_row_with_its_text(filled: Stor
     for _ in range(2):
         assert restored(filled, [twin], ImportPreview()) == [RestoreOutcome("duplicate", "two")]
         assert restored(filled, [twin]) == [RestoreOutcome("duplicate", "two")]
-    assert filled.retrieval.known_as("8", "mudpuppy") == ("two",)
+    assert filled.retrieval.find_by_foreign_id("8", "mudpuppy") == ("two",)
     third = replace(twin, record=replace(twin.record, id="third", fields={"foreign_ids": {"mudpuppy": "9"}}))
     restored(filled, [third])
     two = filled.retrieval.record("two")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError
-from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 from mindex.store.rules.filters import glob_matches
 from tests.contract.records import found, update

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mindex.analyzer import COLUMNS, analyze_record
-from mindex.model import AllOf, AnyOf, Collection, Filters, KeywordNode, Phrase, Prefix, Record, Term, Without
+from mindex.datatypes import AllOf, AnyOf, Collection, Filters, KeywordNode, Phrase, Prefix, Record, Term, Without
 from mindex.store.base import KeywordQuery, Store
 from mindex.store.rules import bm25
 from tests.contract.records import EVERYONE, EVERYTHING, memory_of, turn, update

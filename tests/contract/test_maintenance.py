@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from mindex.datatypes import Progress, RecordVectors
 from mindex.errors import UnsupportedError
-from mindex.model import Progress, RecordVectors
 from mindex.store.base import GROUPS, CollectionCount, Store
 from tests.contract.records import MODEL, axis, found, memory_of, nearest, update
 

@@ -18,8 +18,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from mindex.errors import MindexError
-from mindex.model import (
+from mindex.datatypes import (
     AllOf,
     AnyOf,
     Change,
@@ -34,7 +33,8 @@ from mindex.model import (
     Term,
     Without,
 )  # fmt: skip
-from mindex.model.spaces import EmbedderSpec
+from mindex.datatypes.spaces import EmbedderSpec
+from mindex.errors import MindexError
 from mindex.store.base import Access, DocumentUpdate, KeywordQuery, RetryPolicy, Store
 from mindex.store.export_rows import ExportRow, Extraction, ImportPreview, Link, RestoreOptions
 from mindex.store.open import open_store
@@ -183,7 +183,7 @@ class Engines(RuleBasedStateMachine):
 
     @rule(id_=entry_ids, answered=st.booleans())
     def extract_facts(self, id_: str, answered: bool) -> None:
-        mark = "mark_extracted" if answered else "mark_unanswered"
+        mark = "mark_extracted" if answered else "record_extraction_failure"
         self.agree(lambda store: getattr(store.entries, mark)(id_, *([2] if answered else [])))
 
     @rule(id_=st.sampled_from(ENTRIES))

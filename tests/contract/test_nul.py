@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mindex.memories.author import Author
-from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.model import Change, Collection, Record
+from mindex.datatypes import Change, Collection, Record
+from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.write_context import WriteContext
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Access, Store
 from mindex.store.export_rows import Accesses, ExportRow, Link
@@ -67,7 +67,7 @@ def test_an_entry_is_revised_without_nul(store: Store) -> None:
 
 
 def test_the_rules_of_entries_store_no_nul(store: Store) -> None:
-    writer = EntryWriter(Author(store, Redactor("off"), "me"))
+    writer = EntryWriter(WriteContext(store, Redactor("off"), "me"))
     added = writer.add(NewMemory(f"The gate {NUL}", agent="me", tags=(NUL,), entities=(NUL,), fields=NESTED))
     writer.update(added.id, {"text": f"The door {NUL}", "tags": ["x\0"]}, f"because {NUL}")
     record = store.retrieval.record(added.id)

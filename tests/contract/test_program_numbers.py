@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from mindex.model import Record
-from mindex.model.program_numbers import LAST_NUMBER, Renumbered
-from mindex.model.tokens import Principal
+from mindex.datatypes import Record
+from mindex.datatypes.access_tokens import Principal
+from mindex.datatypes.program_numbers import LAST_NUMBER, Renumbered
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow, ImportPreview, RestoreOptions
 from mindex.store.scoped.store import ScopedStore

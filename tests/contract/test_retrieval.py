@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindex.clock import now_ms
-from mindex.model import Collection, Filters, Record, RecordVectors, Term
+from mindex.datatypes import Collection, Filters, Record, RecordVectors, Term
 from mindex.store.base import Access, KeywordQuery, RankingSignals, Store
 from mindex.store.rules.filters import admits, holds_literally
 from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, memory_of, nearest, turn, update
@@ -312,11 +312,12 @@ def test_records_are_found_by_the_ids_that_other_programs_gave_them(store: Store
     chunk = update("a.md", "some text")
     records = tuple(replace(one, fields={"foreign_ids": {"memory-exchange": "ff00"}}) for one in chunk.records or ())
     store.files.apply([replace(chunk, records=records)])
-    assert store.retrieval.known_as("3") == ("one", "three")
-    assert store.retrieval.known_as("3", "mudpuppy") == ("one",)
-    assert store.retrieval.known_as("3", "memorizer") == store.retrieval.known_as("7", "memorizer") == ("three",)
+    find = store.retrieval.find_by_foreign_id
+    assert find("3") == ("one", "three")
+    assert find("3", "mudpuppy") == ("one",)
+    assert find("3", "memorizer") == find("7", "memorizer") == ("three",)
     for unknown in (("3", "short_id"), ("4", ""), ("mudpuppy", ""), ("7", "mudpuppy")):
-        assert store.retrieval.known_as(*unknown) == ()
-    assert store.retrieval.known_as("a1b2") == ("one",)
-    assert store.retrieval.known_as("ff00") == (records[0].id,)
+        assert find(*unknown) == ()
+    assert find("a1b2") == ("one",)
+    assert find("ff00") == (records[0].id,)
     assert store.retrieval.record(records[0].id) == records[0]

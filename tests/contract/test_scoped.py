@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mindex.datatypes import Collection, Filters, Record, RecordVectors, Term
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import AccessDeniedError, MindexError, NotFoundError
-from mindex.model import Collection, Filters, Record, RecordVectors, Term
-from mindex.model.tokens import Principal
 from mindex.store import base
 from mindex.store.base import KeywordQuery, Store
 from mindex.store.export_rows import ExportRow, Link, RestoreOptions
@@ -145,8 +145,8 @@ def test_ids_are_found_by_prefix_however_many_others_start_so(filled: Store, ann
     filled.entries.add([entry(f"m{number:03}", "ben", f"number {number}") for number in range(60)], by="ben")
     assert anna.retrieval.resolve("m", 5) == ("manna",)
     assert set(anna.retrieval.resolve("", 99, retired=True)) == ALL_MINE
-    assert anna.retrieval.known_as("7") == ("manna",)
-    assert filled.retrieval.known_as("7") == ("manna", "mben")
+    assert anna.retrieval.find_by_foreign_id("7") == ("manna",)
+    assert filled.retrieval.find_by_foreign_id("7") == ("manna", "mben")
 
 
 def test_changes_and_past_states_of_others_are_not_seen(filled: Store, anna: ScopedStore) -> None:
@@ -235,7 +235,7 @@ def test_a_reader_reads_and_every_write_is_refused_in_one_sentence(filled: Store
         lambda: entries.restore_rows([], RestoreOptions("x")),
         lambda: entries.restore_links([]),
         lambda: entries.mark_extracted("tanna1", 0),
-        lambda: entries.mark_unanswered("tanna1"),
+        lambda: entries.record_extraction_failure("tanna1"),
         lambda: entries.forget_queries(["x"]),
         lambda: files.put_collection(Collection("new", "/new")),
         lambda: files.remove_collection("docs"),

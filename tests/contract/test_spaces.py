@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mindex.datatypes import Filters, Model, Record, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec, Space
 from mindex.errors import SpaceChangedError
-from mindex.model import Filters, Model, Record, RecordVectors
-from mindex.model.spaces import EmbedderSpec, Space
 from mindex.store.base import Store
 
 OLD = Model("test", "old", 4)

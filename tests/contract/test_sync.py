@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mindex.model import Change, Record
+from mindex.datatypes import Change, Record
 from mindex.store.base import Store
 from mindex.store.sync_rows import MergedChange, MergedRecord, SyncRow
 from tests.contract.records import EVERYONE, Open, found, memory_of

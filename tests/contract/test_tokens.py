@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from mindex.datatypes.access_tokens import Token
 from mindex.errors import ConflictError
-from mindex.model.tokens import Token
 from mindex.store.base import Store
 from tests.contract.records import Open
 

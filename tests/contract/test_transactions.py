@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
+from mindex.datatypes import Change, Record
+from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.undo import last_batch, undo
+from mindex.entries.write_context import WriteContext
 from mindex.errors import NotFoundError
-from mindex.memories.author import Author
-from mindex.memories.lifecycle import EntryWriter, NewMemory
-from mindex.memories.undo import last_batch, undo
-from mindex.model import Change, Record
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import AddOutcome, Store
 from tests.contract.records import EVERYONE, Open, found, memory_of
@@ -109,7 +109,7 @@ def test_batches_have_different_ids(store: Store) -> None:
 
 
 def test_a_memory_that_supersedes_another_one_is_a_batch_and_is_undone_as_one(store: Store) -> None:
-    writer = EntryWriter(Author(store, Redactor("off"), "me"))
+    writer = EntryWriter(WriteContext(store, Redactor("off"), "me"))
     old, newer, newest = (
         writer.add(NewMemory(f"The office is in {city}", agent="me")).id for city in ("Berlin", "Bonn", "Kiel")
     )

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mindex.clock import DAY_MS, now_ms
+from mindex.datatypes import Collection, Filters, Model, RecordVectors, Term, VectorArray
 from mindex.embedding_text import embedded_text
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ids import short_hash
-from mindex.model import Collection, Filters, Model, RecordVectors, Term, VectorArray
 from mindex.store.base import KeywordQuery, Store
 from tests.contract.records import EVERYTHING, MODEL, Open, axis, found, memory_of, nearest, turn, update
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Model, Progress
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.embedding.backfill import Backfill
+from mindex.entries.near_duplicates import NEAR_LINK
 from mindex.errors import EmbeddingError, UsageError
-from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
-from mindex.model import Model, Progress
-from mindex.model.spaces import EmbedderSpec
 from tests.conftest import write
 from tests.running import run
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mindex.datatypes import Progress
 from mindex.embedding.canary import SENTENCE, likeness
 from mindex.errors import EmbeddingError, StoreError
 from mindex.memory import Memory
-from mindex.model import Progress
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.packaged_models import BUILT_IN
 from tests.conftest import write

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Model, Progress, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
+from mindex.entries.near_duplicates import NEAR_LINK
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
-from mindex.memories.near_duplicates import NEAR_LINK
 from mindex.memory import Memory
-from mindex.model import Model, Progress, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.store.sqlite.retrieval import SqliteRetrieval
 from mindex.store.sqlite.vector_store import SqliteVectorStore
 from tests.providers.conftest import Again

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Progress
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Progress
 from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, garbage, half, late, vectors
 from tests.running import finish, is_one_error, run, start, wait_until

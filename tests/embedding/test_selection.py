@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Model
+from mindex.datatypes.reports import UpgradeOffer
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.embedding.permission import embedder_spec_of
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Model
-from mindex.model.reports import UpgradeOffer
-from mindex.model.spaces import EmbedderSpec
 from mindex.present.reports import status_text
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder

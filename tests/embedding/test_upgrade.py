@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM
 from tests.conftest import write

@@ -24,9 +24,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import MindexError
 from mindex.memory import Memory
-from mindex.model import Model, VectorArray
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
 
@@ -162,7 +162,7 @@ def surfaces(memory: Memory, ids: Sequence[str], folder: Path) -> Iterator[tuple
     yield "conversations", lambda: repr(memory.conversations.list())
     yield "session", lambda: repr(memory.conversations.session("s1"))
     yield "profile", lambda: memory.profile.get()
-    yield "things", lambda: repr([memory.things(kind).all() for kind in ("contact", "project", "skill")])
+    yield "things", lambda: repr([memory.field_entries(kind).all() for kind in ("contact", "project", "skill")])
     yield "notes", lambda: repr(memory.notes.files("default"))
     yield "tags", lambda: repr(memory.labels.tags())
     yield "types", lambda: repr(memory.labels.types())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Record
 from mindex.errors import ConflictError, StoreError, UsageError
 from mindex.memory import Memory
-from mindex.model import Record
 from mindex.store.sqlite.backup import SqliteBackups
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import IndexReport, Progress, SkippedFile
 from mindex.errors import MindexError
-from mindex.ingest import file_scan as scan_module
-from mindex.ingest import indexer as indexer_module
-from mindex.ingest.file_scan import ScannedFile
+from mindex.files import file_scan as scan_module
+from mindex.files import indexer as indexer_module
+from mindex.files.file_scan import ScannedFile
 from mindex.memory import Memory
-from mindex.model import IndexReport, Progress, SkippedFile
 from tests.conftest import write
 from tests.running import is_one_error, open_up, run_as_nobody, within
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from mindex.model import Record
+from mindex.datatypes import Record
 from mindex.store.sqlite import connection
 from mindex.store.sqlite.store import SqliteStore
 from tests.running import kill, start

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from mindex.clock import DAY_MS, now_ms
+from mindex.datatypes import Filters, RecordVectors
 from mindex.errors import StoreBusyError, StoreError
 from mindex.memory import Memory
-from mindex.model import Filters, RecordVectors
 from mindex.store.sqlite.backup import SqliteBackups
 from mindex.store.sqlite.engine import RESTORING
 from mindex.store.sqlite.file_guard import FileGuard

@@ -12,9 +12,9 @@ from itertools import count
 
 import pytest
 
+from mindex.datatypes import Collection, Filters
 from mindex.errors import MindexError
 from mindex.memory import Memory
-from mindex.model import Collection, Filters
 from mindex.store import transactions
 from mindex.store.transactions import in_transaction
 from mindex_postgres.store import PostgresStore

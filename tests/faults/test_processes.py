@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Collection
 from mindex.errors import CollectionError, EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Collection
 from mindex.providers import packaged_models
 from mindex.providers.embed import local
 from mindex.providers.packaged_models import BUILT_IN_FOLDER
@@ -33,7 +33,7 @@ unix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX sign
 SLOWLY = """
 import time
 from mindex.cli.main import main
-from mindex.ingest import indexer
+from mindex.files import indexer
 read = indexer.read_bytes
 def slow_read(*arguments, **options):
     time.sleep(0.004)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from mcp import Client, StdioServerParameters
+from mindex.datatypes import Answer
 from mindex.memory import Memory
-from mindex.model import Answer
 from mindex.providers.packaged_models import BGE_SMALL, BUILT_IN
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import structured

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
+from mindex.entries.capture import CapturedTurn
 from mindex.errors import UsageError
-from mindex.hooks.transcript import MOST_BYTES
-from mindex.memories.capture import CapturedTurn
+from mindex.hooks.transcript import MAX_BYTES
 from tests.hooks.conftest import Project
 
 ASKED, ANSWERED = "why does the build fail?", "The cache folder is missing."
@@ -119,7 +119,7 @@ def test_of_a_transcript_of_100_megabytes_the_end_is_read(project: Project) -> N
 def test_a_turn_with_megabytes_of_work_keeps_its_question_and_its_last_answer(project: Project) -> None:
     project.write(("hello", "Hello."))
     project.hook("stop")
-    project.write((ASKED, ANSWERED), first=1, work="x" * (2 * MOST_BYTES))
+    project.write((ASKED, ANSWERED), first=1, work="x" * (2 * MAX_BYTES))
     project.hook("stop")
     assert project.turns() == [("hello", "Hello."), (ASKED, ANSWERED)]
 

@@ -1,6 +1,6 @@
 """Hooks in real agents, with a scripted model: what they say reaches it, what was said is stored.
 
-Runs where the programs are; see tests/agents/test_real_agents.py.
+Runs where the programs are; see tests/clients/test_real_agents.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from tests.agents.scripted_model import DONE, ScriptedModel
-from tests.agents.test_real_agents import FACT, OFFLINE, PROGRAMS, QUESTION, Desk, needs
+from tests.clients.scripted_model import DONE, ScriptedModel
+from tests.clients.test_real_agents import FACT, OFFLINE, PROGRAMS, QUESTION, Desk, needs
 
 PLUGINS = Path(__file__).parent.parent.parent / "plugins"
 PREFERENCE = "I prefer short answers."

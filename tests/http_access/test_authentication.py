@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import AuthenticationError
 from mindex.http_access.authentication import Authenticator
-from mindex.model.tokens import Principal
 
 ADA = Principal("ada", "ada")
 

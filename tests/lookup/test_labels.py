@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import TYPES, LabelCount
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import TYPES, LabelCount
 from tests.conftest import write
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Record
 from mindex.errors import AmbiguousIdError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.memory import Memory
-from mindex.model import Record
 from tests.conftest import write
 
 FILES = {

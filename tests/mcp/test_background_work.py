@@ -8,13 +8,13 @@ import anyio
 import pytest
 
 from mcp import Client
-from mindex.ingest.service import IndexService
+from mindex.datatypes import IndexReport, Progress
+from mindex.files.service import IndexService
 from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex.model import IndexReport, Progress
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.onnx.engine import Engine
 from tests.conftest import write

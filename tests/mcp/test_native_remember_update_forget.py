@@ -11,8 +11,8 @@ import pytest
 
 from mcp import Client
 from mindex.clock import now_ms
+from mindex.datatypes import TYPES
 from mindex.memory import Memory
-from mindex.model import TYPES
 from mindex.present.token_count import count_tokens
 from tests.mcp.conftest import Served, structured, text
 from tests.running import wait_until

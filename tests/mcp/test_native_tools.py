@@ -12,7 +12,7 @@ from mcp import Client
 from mindex.clock import now_ms
 from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.native.search_get import MAX_BUDGET
+from mindex.mcp.native.retrieval import MAX_BUDGET
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.present.token_count import count_tokens

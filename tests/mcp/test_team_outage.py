@@ -12,11 +12,11 @@ import httpx2
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import StoreError
 from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import acting_as
-from mindex.model.tokens import Principal
 from tests.mcp.conftest import structured, text
 from tests.mcp.team import Team, team_server
 from tests.postgres_server import PostgresServer

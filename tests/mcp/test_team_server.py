@@ -21,11 +21,11 @@ import anyio
 import httpx2
 import pytest
 
+from mindex.datatypes import Filters
 from mindex.errors import ConfigError
 from mindex.http_access.connections import TimedProtocol
 from mindex.mcp.host_check import allowed_hosts
 from mindex.memory import Memory
-from mindex.model import Filters
 from tests.mcp.conftest import structured, text
 from tests.mcp.team import KEYWORD, LONG, Team, bearer, team_server
 from tests.postgres_server import PostgresServer

@@ -13,9 +13,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp import Client
+from mindex.datatypes import Filters
 from mindex.mcp.dialect import tool_names
 from mindex.memory import Memory
-from mindex.model import Filters
 from tests.conftest import write
 from tests.mcp.team import Team, team_server
 

@@ -50,7 +50,7 @@ _SEARCH = {
     "search", "count", "facets", "filter", "orderby", "queryType", "scoringProfile", "searchFields", "searchMode",
     "select", "skip", "top", "vectorQueries", "vectorFilterMode",
 }  # fmt: skip
-_MOST_DOCUMENTS, _MOST_BYTES, _MOST_ROWS, _MOST_SKIPPED = 1_000, 16_000_000, 1_000, 100_000
+_MAX_DOCUMENTS, _MAX_BYTES, _MAX_ROWS, _MAX_SKIPPED = 1_000, 16_000_000, 1_000, 100_000
 Row = dict[str, Any]
 
 
@@ -248,8 +248,8 @@ class AzureSearchServer:
 
     def _write(self, index: Index, body: Any) -> tuple[int, Any]:
         actions = body.get("value") if isinstance(body, dict) else None
-        if not actions or len(actions) > _MOST_DOCUMENTS:
-            raise BadRequest(f"A batch has 1 to {_MOST_DOCUMENTS} actions, this one {len(actions or ())}.")
+        if not actions or len(actions) > _MAX_DOCUMENTS:
+            raise BadRequest(f"A batch has 1 to {_MAX_DOCUMENTS} actions, this one {len(actions or ())}.")
         for one in actions:
             check_document(index, one)
         results = [self._apply(index, dict(one)) for one in actions]
@@ -376,14 +376,14 @@ def search(index: Index, body: Row) -> Row:
     if unknown:
         raise BadRequest(f"The parameters {sorted(unknown)} are not known.")
     top, skip = body.get("top", 50), body.get("skip") or 0
-    if top < 0 or not 0 <= skip <= _MOST_SKIPPED:
+    if top < 0 or not 0 <= skip <= _MAX_SKIPPED:
         raise BadRequest("top and skip are out of range.")
     fields = index.fields
     admits = Filter(body["filter"], fields) if body.get("filter") else None
     rows = [row for row in index.rows().values() if admits is None or admits(row)]
     scored = _nearest(fields, rows, body) if body.get("vectorQueries") else _matching(index, rows, body)
     found = _ordered(fields, scored, body.get("orderby"))
-    size = min(top, _MOST_ROWS)
+    size = min(top, _MAX_ROWS)
     chosen = found[skip : skip + size]
     names = body.get("select")
     answer: Row = {"value": [{"@search.score": score, **_selected(index, row, names)} for score, row in chosen]}
@@ -391,7 +391,7 @@ def search(index: Index, body: Row) -> Row:
         answer["@odata.count"] = len(found)
     if body.get("facets"):
         answer["@search.facets"] = _facets(fields, [row for _, row in found], body["facets"])
-    if top > _MOST_ROWS and skip + size < len(found):
+    if top > _MAX_ROWS and skip + size < len(found):
         answer["@search.nextPageParameters"] = {**body, "skip": skip + size, "top": top - size}
     return answer
 
@@ -499,7 +499,7 @@ def check_access(token: str, headers: Mapping[str, str], query: str, size: int) 
         raise BadRequest("No key and no token was provided.", 401)
     if not token and headers["api-key"] != KEY:
         raise BadRequest("Access denied due to an invalid key.", 403)
-    if size > _MOST_BYTES:
+    if size > _MAX_BYTES:
         raise BadRequest("The request is larger than 16 MB.", 413)
 
 

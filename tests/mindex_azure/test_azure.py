@@ -20,14 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp import Client
+from mindex.datatypes import Collection, Filters, Model, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.errors import ConfigError, SchemaError, SpaceChangedError, StoreBusyError, StoreError, UnsupportedError
 from mindex.mcp.dialect import NATIVE, dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex.model import Collection, Filters, Model, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.store.open import open_store
 from mindex_azure import schema
 from mindex_azure.address import parse_address

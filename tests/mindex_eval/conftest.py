@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.model import Answer, Hit, Record
+from mindex.datatypes import Answer, Hit, Record
 from mindex.store.base import Store
 from mindex_eval.cached_models import open_cache
 from mindex_eval.run_questions import QuestionResult

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mindex.clock import now_ms
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import StoreError
-from mindex.model import Model, VectorArray
 from mindex.providers.generate.base import Prompt
 from mindex.store.base import Store
 from mindex.store.open import open_store

@@ -261,7 +261,7 @@ def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: Store
 
 
 def test_only_so_many_filled_memories_are_kept(tmp_path: Path, cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindex_eval.populate._MOST_KEPT", 2)
+    monkeypatch.setattr("mindex_eval.populate._MAX_KEPT", 2)
     for number in range(4):
         corpus = corpus_of(f"word {number}")
         with populated_set(read_set(beir_set(tmp_path / f"s{number}", corpus, ASKED, [("q1", "d0", 1)])), {}, cache):

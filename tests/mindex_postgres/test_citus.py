@@ -15,9 +15,9 @@ import psycopg
 import pytest
 
 from mindex.config import load_settings
+from mindex.datatypes import Filters, RecordVectors
 from mindex.errors import StoreError
 from mindex.memory import Memory
-from mindex.model import Filters, RecordVectors
 from mindex_postgres.access import Administration
 from mindex_postgres.citus import DISTRIBUTED
 from tests.contract.records import MODEL, axis, nearest

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.model import Collection, RecordVectors
+from mindex.datatypes import Collection, RecordVectors
 from mindex.store.base import Store
 from mindex.store.open import open_store
 from mindex_postgres import vectors

@@ -18,9 +18,9 @@ import numpy as np
 import psycopg
 import pytest
 
+from mindex.datatypes import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.errors import ConfigError, SchemaError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
-from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.store.base import Access, KeywordQuery
 from mindex.store.open import open_store
 from mindex_postgres import keyword, migrations, server_pool, vectors

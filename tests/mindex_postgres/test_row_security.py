@@ -17,9 +17,9 @@ import pytest
 
 from mindex.clock import now_ms
 from mindex.config import load_settings
+from mindex.datatypes import Filters, Record, RecordVectors
 from mindex.errors import MindexError, NotFoundError, SchemaError, StoreError, UsageError
 from mindex.memory import Memory
-from mindex.model import Filters, Record, RecordVectors
 from mindex.store.base import Access
 from mindex.store.open import open_store
 from mindex_postgres import administration, migrations
@@ -230,7 +230,7 @@ READS: dict[str, Callable[[Memory], object]] = {
     "store: caches": lambda memory: list(memory.store.caches.items()),
     "store: unextracted": lambda memory: memory.store.entries.unextracted("*", 50),
     "store: domains": lambda memory: memory.store.files.domains(),
-    "store: known as": lambda memory: memory.store.retrieval.known_as("zanzibar"),
+    "store: known as": lambda memory: memory.store.retrieval.find_by_foreign_id("zanzibar"),
 }  # fmt: skip
 COMMANDS = [
     ["search", "zanzibar wombat"], ["search", "--agent", "*", "zanzibar"], ["search", "--agent", "ann", "coins"],

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mindex.datatypes import Progress
 from mindex.errors import EmbeddingError, MindexError, RerankError, UsageError
 from mindex.memory import Memory
-from mindex.model import Progress
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
 from mindex.providers.embed.known_models import space

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mindex.model import Hit, Record
+from mindex.datatypes import Hit, Record
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
 from mindex.present.to_json import compact_json
 from mindex.present.token_count import count_tokens

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Answer, GetResult, Record
 from mindex.errors import UsageError
-from mindex.model import Answer, GetResult, Record
 from mindex.present.answer_view import VIEWS, DualView, View, view_answer
-from mindex.present.budget import LEAST_BUDGET
+from mindex.present.budget import MIN_BUDGET
 from mindex.present.output_formats import formatted
 from mindex.present.passage_choice import passage_gains
 from mindex.present.passage_layout import Layout
@@ -25,7 +25,7 @@ from tests.present.values import answer, hit, memory_hit, records
 
 def test_a_budget_that_is_too_small_is_an_error() -> None:
     with pytest.raises(UsageError, match="at least"):
-        view_answer(answer(hit(1)), budget=LEAST_BUDGET - 1)
+        view_answer(answer(hit(1)), budget=MIN_BUDGET - 1)
 
 
 def test_when_not_even_one_result_fits_the_first_comes_truncated_and_marked() -> None:
@@ -90,7 +90,7 @@ prose = st.lists(st.integers(0, len(PIECES)), max_size=40).map(text_of)
 
 @pytest.mark.parametrize("view", VIEWS)
 @given(
-    budget=st.integers(LEAST_BUDGET, 2_000),
+    budget=st.integers(MIN_BUDGET, 2_000),
     bodies=st.lists(texts, max_size=8),
     query=st.text(max_size=500),
     path=st.text(max_size=300),
@@ -137,7 +137,7 @@ def shown_gain(found: Answer, budget: int) -> float:
 
 @given(
     bodies=st.lists(prose, min_size=1, max_size=8),
-    budget=st.integers(LEAST_BUDGET, 1_500),
+    budget=st.integers(MIN_BUDGET, 1_500),
     more=st.integers(1, 400),
     notes=st.lists(st.text(max_size=200), max_size=2),
 )
@@ -152,7 +152,7 @@ def test_a_larger_budget_never_lowers_the_gain_of_what_is_shown(
 @given(
     bodies=st.lists(prose, min_size=2, max_size=8),
     limit=st.integers(1, 7),
-    budget=st.integers(LEAST_BUDGET, 1_500),
+    budget=st.integers(MIN_BUDGET, 1_500),
 )
 def test_a_larger_limit_never_lowers_the_gain_of_what_is_shown(bodies: list[str], limit: int, budget: int) -> None:
     hits = [replace(hit(number, f"{text} ({number})"), score=1 / (number + 1)) for number, text in enumerate(bodies)]
@@ -249,8 +249,8 @@ def test_the_budget_is_never_exceeded_and_never_empty(texts: list[str], missing:
 
 @pytest.mark.parametrize("text", ["a, " * 41, "東京" * 100, "word " * 24])
 def test_the_csv_of_one_record_is_within_the_least_budget(text: str) -> None:
-    shown = view_records(GetResult(records(text)), budget=LEAST_BUDGET)
-    assert count_tokens(formatted(shown, "csv")) <= LEAST_BUDGET
+    shown = view_records(GetResult(records(text)), budget=MIN_BUDGET)
+    assert count_tokens(formatted(shown, "csv")) <= MIN_BUDGET
     assert len((shown.rows[0].text or "").encode()) > 90
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mindex.model import Answer, Change, GetResult, Hit, Record, Usage
-from mindex.model.reports import LabelCount, Session, SessionPage
+from mindex.datatypes import Answer, Change, GetResult, Hit, Record, Usage
+from mindex.datatypes.reports import LabelCount, Session, SessionPage
 from mindex.present.answer_view import VIEWS, View, view_answer
 from mindex.present.entries import labels_text, sessions_text, thing_text
 from mindex.present.fence import INDENT, body, continued, inline, quoted

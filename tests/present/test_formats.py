@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.model import GetResult, Record
+from mindex.datatypes import GetResult, Record
 from mindex.present.answer_view import View, view_answer
 from mindex.present.output_formats import formatted, within_budget
 from mindex.present.records_view import view_records

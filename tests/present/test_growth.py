@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindex.clock import DAY_MS
-from mindex.model.growth import MemoryGrowth, Period, RecalledEntry, UnusedMemory
+from mindex.datatypes.growth import MemoryGrowth, Period, RecalledEntry, UnusedMemory
 from mindex.present.columns import fit, width_of
 from mindex.present.growth import growth_text
 

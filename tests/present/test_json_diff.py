@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.entries import json_paths
 from mindex.errors import NotFoundError
-from mindex.memories import json_paths
 from mindex.present.json_diff import differences
 
 NAMES = st.text("abcd", min_size=1, max_size=2)

@@ -7,15 +7,15 @@ from importlib import import_module
 
 import pytest
 
-from mindex.model import AddResult, Check, Hit, PurgeResult, Record, Stage, Trace
-from mindex.model.reports import CollectionStatus, EmbeddingStatus, ListedModel, SimilarMemory, Status
+from mindex.datatypes import AddResult, Check, Hit, PurgeResult, Record, Stage, Trace
+from mindex.datatypes.reports import CollectionStatus, EmbeddingStatus, ListedModel, SimilarMemory, Status
 from mindex.present.to_json import RULES, Rule, compact_json, to_json
 
 MODULES = [
     import_module(f"mindex.{name}")
     for name in (
-        "model.records", "model.results", "model.reports", "model.consolidation", "model.sync",
-        "model.transfer", "present.answer_view", "present.records_view",
+        "datatypes.records", "datatypes.results", "datatypes.reports", "datatypes.consolidation", "datatypes.sync",
+        "datatypes.transfer", "present.answer_view", "present.records_view",
     )
 ]  # fmt: skip
 

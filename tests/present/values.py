@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindex.model import Answer, Hit, Record, Stage, Trace
+from mindex.datatypes import Answer, Hit, Record, Stage, Trace
 from mindex.search.query import parse
 
 

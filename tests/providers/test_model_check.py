@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Check, Model, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.model import Check, Model, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.model_check import all_at_once
 from tests.providers.servers import Handler, ModelServer, Trick, hang, html, status
 

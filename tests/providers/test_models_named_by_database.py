@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Model, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Model, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.packaged_models import BGE_SMALL
 from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.model import Role
+from mindex.datatypes import Role
 from mindex.provider_table import BY_ROLE, PROVIDERS, default_url, trusts_imported_vectors
 from mindex.providers.base import maker
 from mindex.providers.packaged_models import BUILT_IN

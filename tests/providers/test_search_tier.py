@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Model, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.model import Model, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Check
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Check
 from mindex.providers.http import Client
 from tests.providers.servers import ModelServer, Trick, garbage, hang, html, status, vectors
 from tests.running import run

@@ -12,8 +12,8 @@ from email.utils import formatdate
 
 import pytest
 
+from mindex.datatypes import Role
 from mindex.errors import EmbeddingError, GenerationError, RerankError
-from mindex.model import Role
 from mindex.providers import server as module
 from mindex.providers.addresses import parse_address
 from mindex.providers.http import MEGABYTE

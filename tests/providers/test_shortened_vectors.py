@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mindex.config import load_settings
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.errors import ConfigError, EmbeddingError
 from mindex.memory import Memory
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.server import Server

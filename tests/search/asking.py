@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mindex.clock import now_ms
-from mindex.model import Answer, Hit
+from mindex.datatypes import Answer, Hit
 
 
 def moment() -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mindex.memories.lifecycle import NewMemory
+from mindex.datatypes import Hit
+from mindex.entries.lifecycle import NewMemory
 from mindex.memory import Memory
-from mindex.model import Hit
 from tests.conftest import HANDBOOK
 
 pytestmark = pytest.mark.model

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Answer, Hit
 from mindex.errors import GenerationError
 from mindex.memory import Memory
-from mindex.model import Answer, Hit
 from mindex.search.expand import Variants, faithful_variants, is_faithful, parsed
 from mindex.search.fuse import FUSIONS
 from tests.conftest import write
@@ -529,7 +529,7 @@ def test_a_query_that_is_nothing_but_a_secret_is_not_expanded(memory: Memory, mo
 def test_a_query_does_not_wait_longer_than_its_timeout(
     model: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.search.service._MOST_EXPANSION_SECONDS", 0.3)
+    monkeypatch.setattr("mindex.search.service._MAX_EXPANSION_SECONDS", 0.3)
     model.answers = always(Hangs())
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "none", **model.options}) as memory:
         memory.index(write(tmp_path / "docs", PAGES))

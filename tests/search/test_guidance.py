@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mindex.clock import now_ms
+from mindex.datatypes import Collection
+from mindex.datatypes.guidance import Guidance
+from mindex.entries.lifecycle import NewMemory
 from mindex.errors import UsageError
-from mindex.memories.lifecycle import NewMemory
 from mindex.memory import Memory
-from mindex.model import Collection
-from mindex.model.guidance import Guidance
 from tests.conftest import write
 from tests.running import wait_until
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindex.clock import now_ms
+from mindex.datatypes import Answer, Conflict
 from mindex.memory import Memory
-from mindex.model import Answer, Conflict
 from mindex.present.answer_view import VIEWS, view_answer
 from mindex.present.hooks import recalled_line
 

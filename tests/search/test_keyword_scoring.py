@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Answer, Hit, Phrase
 from mindex.memory import Memory
-from mindex.model import Answer, Hit, Phrase
 from mindex.search.fuse import FUSIONS, Candidates, fuse
 from mindex.search.query import parse_plain
 from mindex.store.base import KeywordQuery, ScoredRecord

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mindex.model import Record
+from mindex.datatypes import Record
 from mindex.search.names import QueryName, name_of
 
 

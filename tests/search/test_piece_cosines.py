@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Record
 from mindex.embedding_text import embedding_pieces, piece_ranges
 from mindex.memory import Memory
-from mindex.model import Record
 
 LONG = "\n\n".join(f"Paragraph {n} is about the harbour, its cranes and hall {n}." for n in range(60))
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from mindex.datatypes import Hit, Record
 from mindex.embedding_text import embedding_pieces
-from mindex.memories.profile import with_unchecked_data
+from mindex.entries.profile import with_unchecked_data
 from mindex.memory import Memory
-from mindex.model import Hit, Record
 
 PROFILE = {
     "user": {"name": "Anna Keller", "home": "Lisbon, Portugal", "birthday": "14 March 1988", "role": "data engineer"},

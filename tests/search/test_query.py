@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.datatypes import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.search.query import MAX_QUERY, parse
 from mindex.store.sqlite.filter_sql import match_expression
 

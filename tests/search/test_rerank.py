@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Answer, Record
 from mindex.memory import Memory
-from mindex.model import Answer, Record
 from mindex.providers.rerank.base import CHOSEN_WEIGHT
 from mindex.search.ranking import RERANKED
 from mindex.search.rerank import blended, legible, passage, share

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Answer
 from mindex.memory import Memory
-from mindex.model import Answer
 from mindex.present.answer_view import VIEWS, view_answer
 from mindex.search.spelling import correct, edit_distance
 from tests.conftest import write

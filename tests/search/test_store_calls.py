@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Answer
 from mindex.memory import Memory
-from mindex.model import Answer
 from mindex.store.base import GROUPS, Store
 from mindex.store.open import open_store
 from tests.conftest import write
 from tests.providers.servers import ModelServer
 
-MOST_CALLS = 6
+MAX_CALLS = 6
 ASKS_NO_DATABASE = "maintenance.damaged"  # what calls before it have found
 PAGES = {f"{n}.md": f"# Ship {n}\n\nParcels of ship {n} wait in hall {n} of the harbour.\n" for n in range(30)}
 
@@ -80,7 +80,7 @@ def test_a_hybrid_search_calls_the_store_at_most_six_times_and_once_for_conflict
         store.calls.clear()
         answer = memory.search(query, limit=limit, floor=0, passages=passages)
         assert (answer.tier, bool(answer.hits)) == ("hybrid", True)
-        assert len(store.calls) <= MOST_CALLS + shows_memories(answer), store.calls
+        assert len(store.calls) <= MAX_CALLS + shows_memories(answer), store.calls
 
 
 def test_a_keyword_search_calls_the_store_at_most_three_times_and_once_for_conflicts_of_memories(
@@ -99,7 +99,7 @@ def test_a_search_that_finds_nothing_calls_the_store_once_more_to_know_what_expi
     memory.search("zither", floor=0.99)  # the first one also looks whether every folder is indexed
     store.calls.clear()
     assert memory.search("xylophone", floor=0.99).total == 0
-    assert len(store.calls) <= MOST_CALLS + 1, store.calls
+    assert len(store.calls) <= MAX_CALLS + 1, store.calls
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Mode, Model, Record, VectorArray
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.model import Mode, Model, Record, VectorArray
 from mindex.search.substring_tier import literal_texts, nothing_relevant_note
 from tests.conftest import write
 from tests.running import within

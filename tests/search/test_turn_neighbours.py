@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindex.datatypes import Hit
 from mindex.memory import Memory
-from mindex.model import Hit
 from mindex.search.fuse import FUSIONS
 from mindex.search.judgement import NEIGHBOUR, Scores, add_neighbours, relevance
 from tests.search.asking import adds_up, moment, stages

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Answer
 from mindex.memory import Memory
-from mindex.model import Answer
 from tests.conftest import HANDBOOK, write
 
 pytestmark = pytest.mark.model

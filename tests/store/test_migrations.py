@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Collection, Document, Record
 from mindex.errors import StoreError
 from mindex.ids import short_hash
 from mindex.memory import Memory
-from mindex.model import Collection, Document, Record
 from mindex.store.base import DocumentUpdate
 from mindex.store.sqlite.migrations import MIGRATIONS
 from mindex.store.sqlite.retrieval import KNOWN_AS
@@ -260,10 +260,10 @@ def test_a_read_only_file_of_schema_4_is_read_as_it_is(merged: Path, monkeypatch
         patch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
         with contextlib.closing(SqliteStore(merged)) as store:
             assert store.maintenance.status().schema == 4
-            assert store.retrieval.known_as("7") == ("new",)
+            assert store.retrieval.find_by_foreign_id("7") == ("new",)
     with contextlib.closing(SqliteStore(merged)) as store:
         assert store.maintenance.status().schema == len(MIGRATIONS)
-        assert store.retrieval.known_as("7") == ("new",)
+        assert store.retrieval.find_by_foreign_id("7") == ("new",)
 
 
 def test_former_ids_are_looked_up_by_their_index(merged: Path) -> None:

@@ -20,8 +20,8 @@ from mindex.transfer.copy_store import copy_store
 OPTIONS = {"embedding.provider": "none"}
 # Where NUL is replaced today. Without it, these modules write what those of 0.1.0 wrote.
 REPLACING = (
-    "store.rules.duplicates_numbers_history", "store.rules.import_entries", "store.rules.merged_records",
-    "store.results", "model.records", "ids",
+    "store.rules.entry_rules", "store.rules.import_entries", "store.rules.merged_records",
+    "store.results", "datatypes.records", "ids",
 )  # fmt: skip
 _LAST = next(number for number, one in enumerate(MIGRATIONS) if one.__name__ == "_replace_nul")
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mindex.errors import StoreError
-from mindex.model import (
+from mindex.datatypes import (
     AllOf,
     AnyOf,
     Collection,
@@ -29,6 +28,7 @@ from mindex.model import (
     RecordVectors,
     Term,
 )
+from mindex.errors import StoreError
 from mindex.store.results import KeywordQuery
 from mindex.store.sqlite import posting_build, postings
 from mindex.store.sqlite.posting_lists import make_segment

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mindex.model import AnyOf, Collection, Filters, Record, RecordVectors, Term
+from mindex.datatypes import AnyOf, Collection, Filters, Record, RecordVectors, Term
 from mindex.search.word_evidence import idf, shares, surprises
 from mindex.store.base import KeywordQuery, Store, TermStatistics
 from mindex.store.rules import bm25

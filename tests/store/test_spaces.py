@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindex.datatypes import Filters, Model, Record, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.model import Filters, Model, Record, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.packaged_models import MINILM
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate

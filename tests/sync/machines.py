@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from mindex.datatypes import Record
+from mindex.datatypes.sync import SyncReport
 from mindex.memory import Memory
-from mindex.model import Record
-from mindex.model.sync import SyncReport
 from mindex.store.base import Store
 from mindex.store.open import open_store
 from mindex.store.rules.undo_batch_ids import UNDO_OF

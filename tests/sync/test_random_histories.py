@@ -13,8 +13,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from mindex.entries.json_paths import leaves
 from mindex.errors import MindexError
-from mindex.memories.json_paths import leaves
 from mindex.memory import Memory
 from mindex.store.base import Engine
 from mindex.store.open import register_engine

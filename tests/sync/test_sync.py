@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Record
 from mindex.errors import MindexError, NotFoundError
 from mindex.ids import short_hash
 from mindex.memory import Memory
-from mindex.model import Record
 from mindex.sync.edits import Edit, Origin, encode_edit, file_line
 from mindex.sync.field_changes import FieldChange
 from tests.sync.machines import DAY, OPTIONS, Machine, exported, own_folder

@@ -14,9 +14,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mindex.clock import LAST_MS
+from mindex.datatypes import Record
 from mindex.errors import MindexError
 from mindex.ids import short_hash
-from mindex.model import Record
 from mindex.store.base import Engine
 from mindex.store.open import register_engine
 from mindex.sync import local_changes, receiver, restamp, service

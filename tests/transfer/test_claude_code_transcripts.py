@@ -122,7 +122,7 @@ def test_lines_that_are_too_large_are_skipped_by_name(
     tmp_path: Path, keyword_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(json_lines, "MOST_VALUES", 100)
+    monkeypatch.setattr(json_lines, "MAX_VALUES", 100)
     path = lines(
         tmp_path / "s.jsonl", message("user", "x" * 5000), "[" + "[]," * 200 + "[]]", message("user", "Short", 2)
     )

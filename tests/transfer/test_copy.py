@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mindex.datatypes import Model, Progress, Record, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
+from mindex.datatypes.transfer import CopyReport
 from mindex.errors import ConflictError, StoreError
 from mindex.memory import Memory
-from mindex.model import Model, Progress, Record, RecordVectors
-from mindex.model.spaces import EmbedderSpec
-from mindex.model.transfer import CopyReport
 from mindex.store.base import Store
 from mindex.transfer import copy_store as module
 from mindex.transfer.copy_store import copy_store

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Change, Filters, Model, Progress, Record
+from mindex.datatypes.program_numbers import Renumbered
+from mindex.datatypes.transfer import ImportReport
+from mindex.entries.profile import profile_id
 from mindex.errors import StoreError, UsageError
-from mindex.memories.profile import profile_id
 from mindex.memory import Memory
-from mindex.model import Change, Filters, Model, Progress, Record
-from mindex.model.program_numbers import Renumbered
-from mindex.model.transfer import ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow, Link
 from mindex.transfer import import_rows

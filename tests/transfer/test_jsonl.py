@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mindex.clock import from_iso, to_iso
+from mindex.datatypes import Model, RecordVectors
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
-from mindex.model import Model, RecordVectors
 from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow
 from mindex.transfer import import_rows, jsonl_export
 from mindex.transfer.format_detection import load_importer

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes.transfer import ImportReport
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model.transfer import ImportReport
 from tests.mindex_compat.importers.foreign_programs import make
 
 TEXT = "# Accounts\n\nThe treasurer keeps the ledger under the third stair.\n"

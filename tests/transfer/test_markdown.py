@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mindex.datatypes import Record
 from mindex.errors import ConflictError, UsageError
 from mindex.memory import Memory
-from mindex.model import Record
 from mindex.transfer import export, markdown_export
 from mindex.transfer.importer_base import ExportRow, SkippedRow
 from mindex.transfer.importers.markdown import importer

@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from mindex.datatypes import Status
 from mindex.errors import StoreError
 from mindex.memory import Memory
-from mindex.model import Status
 from mindex.web.api import OPERATIONS
 from tests.mcp.team import LONG, Team, bearer, team_server
 from tests.running import run_here

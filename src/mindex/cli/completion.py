@@ -16,10 +16,10 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 
 from mindex.cli.options import COMPLETE_VARIABLE, global_options_first
 from mindex.config import load_settings
+from mindex.datatypes import KINDS, TYPES
+from mindex.entries.conversations import MAX_SESSIONS
 from mindex.errors import MindexError
-from mindex.memories.conversations import MOST_SESSIONS
 from mindex.memory import Memory
-from mindex.model import KINDS, TYPES
 from mindex.present.record_view import file_name, summary_of
 from mindex.present.text import amount
 
@@ -125,7 +125,7 @@ def _tokens(memory: Memory, typed: str) -> Iterator[Item]:
 
 
 def _sessions(memory: Memory, typed: str) -> Iterator[Item]:
-    found = memory.conversations.list(limit=MOST_SESSIONS).sessions
+    found = memory.conversations.list(limit=MAX_SESSIONS).sessions
     return (CompletionItem(one.id, help=_line(one.summary)) for one in found if one.id.startswith(typed))
 
 

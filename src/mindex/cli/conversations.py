@@ -11,10 +11,10 @@ import click
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import after_option, completed_by, limit_option, offset_option, tag_option, text_or_stdin
 from mindex.cli.output import ProgressBar, colour, note
+from mindex.datatypes import ExtractionReport, Record, SessionPage
+from mindex.entries.conversations import MAX_SESSIONS
 from mindex.errors import NotFoundError, UsageError
-from mindex.memories.conversations import MOST_SESSIONS
 from mindex.memory import Memory
-from mindex.model import ExtractionReport, Record, SessionPage
 from mindex.present import entries as present
 from mindex.present.answer_view import AnswerView, view_answer
 from mindex.search.query import MAX_LIMIT
@@ -90,13 +90,13 @@ def search(memory: Memory, query: str, **options: Any) -> AnswerView:
 
 
 @conversation_command.command("list")
-@limit_option(20, f"How many conversations, at most {MOST_SESSIONS}.")
+@limit_option(20, f"How many conversations, at most {MAX_SESSIONS}.")
 @offset_option
 @prints(present.sessions_text)
 def list_(memory: Memory, limit: int, offset: int) -> SessionPage:
     """List conversations, the latest first; `conversation show SESSION` shows one."""
-    if limit > MOST_SESSIONS:
-        note(f"limit cut to {MOST_SESSIONS}, the maximum")
+    if limit > MAX_SESSIONS:
+        note(f"limit cut to {MAX_SESSIONS}, the maximum")
     return memory.conversations.list(limit=limit, offset=offset)
 
 

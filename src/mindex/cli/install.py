@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mindex.agents.install import Installer, list_agents
-from mindex.agents.locations import this_machine, trace_of
-from mindex.agents.server_command import program, project_agent_name, server_command, start_problem
-from mindex.agents.table import AGENTS, Agent, agent_named
 from mindex.cli.open_memory import Context
 from mindex.cli.output import note
+from mindex.clients.install import Installer, list_agents
+from mindex.clients.locations import this_machine, trace_of
+from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
+from mindex.clients.table import AGENTS, Agent, agent_named
 from mindex.config import load_settings
+from mindex.datatypes.clients import AgentList, InstallReport
 from mindex.errors import UsageError
-from mindex.model.agents import AgentList, InstallReport
-from mindex.present.agents import agents_text, install_text
+from mindex.present.clients import agents_text, install_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

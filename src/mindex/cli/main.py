@@ -21,8 +21,8 @@ _EXTENSION = ""  # in the place of a module: an extension has the command
 _OF_EXTENSIONS = "Extensions"
 # Topic → (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
 _TOPICS = {
-    "Files": (("index_watch", "index watch"),),
-    "Search": (("search_get_list", "search get list"), ("tags_types", "tags types"), ("web", "web")),
+    "Files": (("indexing", "index watch"),),
+    "Search": (("retrieval", "search get list"), ("categories", "tags types"), ("web", "web")),
     "Memories": (
         ("memories", "add update forget restore purge history undo timeline"),
         ("maintenance", "consolidate stats"),
@@ -30,7 +30,7 @@ _TOPICS = {
     "Conversations, people, plans": (
         ("conversations", "conversation"),
         ("profile", "profile"),
-        ("contacts_projects_skills", "contact project skill"),
+        ("field_entries", "contact project skill"),
     ),
     "Agents": (
         ("setup", "setup"),
@@ -39,13 +39,13 @@ _TOPICS = {
         ("token", "token"),
         ("hook", "hook pause resume"),
     ),
-    "Export, import, copy, sync": (("export_import", "export import copy"), ("sync", "sync")),
+    "Export, import, copy, sync": (("transfer", "export import copy"), ("sync", "sync")),
     "Models": (("maintenance", "models reembed backfill"), (_EXTENSION, "eval")),
     "Health and settings": (
-        ("status_doctor_config_paths", "status doctor"),
+        ("diagnostics", "status doctor"),
         ("maintenance", "scan optimize"),
         ("backup", "backup restore-backup"),
-        ("status_doctor_config_paths", "config paths"),
+        ("diagnostics", "config paths"),
         ("plugins", "plugins"),
         (_EXTENSION, "admin"),
         ("help_completion", "completion help"),

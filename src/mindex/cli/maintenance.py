@@ -9,10 +9,10 @@ import click
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import completed_by, limit_option
 from mindex.cli.output import ProgressBar, line_width, note, say, shows_blocks
+from mindex.datatypes import Consolidation, MemoryStatistics
+from mindex.datatypes.reports import ListedModel, PullReport, ReembedReport
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import Consolidation, MemoryStatistics
-from mindex.model.reports import ListedModel, PullReport, ReembedReport
 from mindex.present.entries import consolidation_text, secrets_removed_text, secrets_text, statistics_text
 from mindex.present.reports import models_text, pull_text, reembed_text
 from mindex.present.to_json import Json

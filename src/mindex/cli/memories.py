@@ -18,9 +18,9 @@ from mindex.cli.options import (
     text_or_stdin,
 )
 from mindex.cli.output import note, say
+from mindex.datatypes import KINDS, TYPES, AddResult, Change, TimelineEvent
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import KINDS, TYPES, AddResult, Change, TimelineEvent
 from mindex.present import entries
 from mindex.present.history import (
     batch_text,

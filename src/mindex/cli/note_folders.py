@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from mindex.agents.locations import Machine
+from mindex.clients.locations import Machine
 from mindex.regular_files import read_regular
 
 _USUAL = ("~/notes", "~/Notes", "~/Documents")

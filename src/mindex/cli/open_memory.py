@@ -16,9 +16,9 @@ import click
 
 from mindex.cli.output import note, say
 from mindex.config import Settings, load_settings
+from mindex.datatypes.guidance import Guidance
 from mindex.errors import NotFoundError
 from mindex.memory import Memory
-from mindex.model.guidance import Guidance
 from mindex.present.to_json import compact_json
 from mindex.store.open import open_store
 from mindex.temporary_files import temporary_folder

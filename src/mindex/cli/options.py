@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from mindex.datatypes import KINDS
 from mindex.errors import UsageError
-from mindex.model import KINDS
 
 COMPLETE_VARIABLE = "_MINDEX_COMPLETE"  # set by the shell scripts of `mindex completion`
 

@@ -12,13 +12,13 @@ from typing import TextIO
 
 import click
 
+from mindex.datatypes import Progress
 from mindex.errors import MindexError
-from mindex.model import Progress
 from mindex.present.error_json import error_json
 from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
 
-_LEAST_SECONDS = 1.0  # before a rate is shown
+_MIN_SECONDS = 1.0  # before a rate is shown
 _LINE_SECONDS = 5.0  # between lines where no bar can be drawn
 _WIDEST_LINE = 120  # of a progress bar
 
@@ -87,7 +87,7 @@ class ProgressBar:
 
 def _pace(progress: Progress, done: int, seconds: float) -> str:
     """`· 41/s · 2 min left`, by the mean rate of this stage; empty while there is too little to tell."""
-    if not done or seconds < _LEAST_SECONDS:
+    if not done or seconds < _MIN_SECONDS:
         return ""
     rate, left = done / seconds, max(0, progress.total - progress.done)
     unit = f" {progress.unit}" if progress.unit else ""

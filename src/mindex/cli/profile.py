@@ -8,9 +8,9 @@ import click
 
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import reason_option
+from mindex.datatypes import Change
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import Change
 from mindex.present import history as present
 
 

@@ -10,20 +10,20 @@ from typing import TypeVar
 
 import click
 
-from mindex.agents.install import Installer
-from mindex.agents.locations import this_machine, trace_of
-from mindex.agents.server_command import program
-from mindex.agents.table import AGENTS, Agent, agent_named
 from mindex.analyzer import STOP_WORDS
 from mindex.cli.install import run_install
 from mindex.cli.note_folders import note_folders
 from mindex.cli.open_memory import Context
 from mindex.cli.output import ProgressBar, say
+from mindex.clients.install import Installer
+from mindex.clients.locations import this_machine, trace_of
+from mindex.clients.server_command import program
+from mindex.clients.table import AGENTS, Agent, agent_named
+from mindex.datatypes import Answer
+from mindex.datatypes.clients import InstallReport, SetupReport
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
-from mindex.model import Answer
-from mindex.model.agents import InstallReport, SetupReport
-from mindex.present.agents import SETUP_HITS, setup_json, setup_text
+from mindex.present.clients import SETUP_HITS, setup_json, setup_text
 from mindex.search.query import MAX_LIMIT, parse
 
 T = TypeVar("T")

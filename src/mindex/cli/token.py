@@ -7,9 +7,9 @@ import click
 from mindex.cli.open_memory import Context, prints
 from mindex.cli.options import completed_by
 from mindex.clock import now_ms
+from mindex.datatypes.access_tokens import Rights, Token
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model.tokens import Rights, Token
 from mindex.present import access_tokens as present
 
 

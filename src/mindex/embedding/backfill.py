@@ -8,11 +8,11 @@ from itertools import accumulate
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from mindex.datatypes import Model, Progress, Record, RecordVectors, Report
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.embedding_text import embedded_text, embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.ids import short_hash
-from mindex.model import Model, Progress, Record, RecordVectors, Report
-from mindex.model.spaces import EmbedderSpec
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from mindex.embedding.selection import ActiveEmbedder
 
 # Batches in a row that stored nothing: another process is faster, or the records change all the time.
-_MOST_IDLE = 10
+_MAX_IDLE = 10
 # So many records at a time, of one piece each as a rule: two requests to a server, with the canary in the second.
 BATCH = 63
 # After so many records in a row that the model rejects, it is sent a text that every model takes, to see if it is down.
-_MOST_REJECTED = 3
+_MAX_REJECTED = 3
 _PROBE = "ready"
 
 # What follows the storing of vectors is done for so many records at once, or for those of so many seconds.
@@ -98,7 +98,7 @@ class Backfill:
     def _embed_batches(self) -> None:
         total = len(self.ids) or self.store.vectors.pending(self.embedder.model) if self.report is not None else 0
         idle = 0
-        while idle < _MOST_IDLE and not self.stop() and (records := self._next_batch(size := self._batch_size())):
+        while idle < _MAX_IDLE and not self.stop() and (records := self._next_batch(size := self._batch_size())):
             self._use_embedder_for_writing()
             stored = self._embed(records)
             idle = 0 if stored else idle + 1  # all of them were deleted or changed in the meantime
@@ -141,7 +141,7 @@ class Backfill:
         for record in records:
             stored += self._embed((record,))
             rejected_in_a_row = rejected_in_a_row + 1 if record.id in self.rejected else 0
-            if rejected_in_a_row == _MOST_REJECTED:  # if it is down, every further request may cost a time-out
+            if rejected_in_a_row == _MAX_REJECTED:  # if it is down, every further request may cost a time-out
                 self.embedder.embed([_PROBE])
                 rejected_in_a_row = 0
         return stored

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from mindex.datatypes import Model, VectorArray
+from mindex.datatypes.spaces import space_name
 from mindex.errors import EmbeddingError, MindexError
-from mindex.model import Model, VectorArray
-from mindex.model.spaces import space_name
 from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
 from mindex.providers.embed.base import Embedder, EmbedsWithCanary, ReportsTrouble
 from mindex.store.base import Store

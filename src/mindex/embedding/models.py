@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mindex.config import Settings
+from mindex.datatypes import Check, Report, Role
+from mindex.datatypes.reports import ListedModel, PullReport, ReembedReport
+from mindex.datatypes.spaces import EmbedderSpec, Space, model_title
 from mindex.embedding.backfill import OnStored
 from mindex.embedding.canary import CanaryEmbedder
 from mindex.embedding.permission import embedder_spec_of
@@ -11,9 +14,6 @@ from mindex.embedding.reembed import plan_reembed, reembed
 from mindex.embedding.selection import EmbedderSelection
 from mindex.embedding.upgrade import BUILT_IN_SPEC, FormerVectors
 from mindex.errors import MindexError, UsageError
-from mindex.model import Check, Report, Role
-from mindex.model.reports import ListedModel, PullReport, ReembedReport
-from mindex.model.spaces import EmbedderSpec, Space, model_title
 from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.onnx_folder import open_pulled

@@ -9,8 +9,8 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.errors import EmbeddingError
-from mindex.model.spaces import EmbedderSpec
 from mindex.provider_table import default_url
 from mindex.providers.addresses import is_remembered, is_this_machine, parse_address
 from mindex.providers.base import ProviderSettings

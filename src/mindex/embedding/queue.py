@@ -14,8 +14,8 @@ from logging import getLogger
 from time import monotonic
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from mindex.datatypes import Change, Report
 from mindex.errors import MindexError, StoreError
-from mindex.model import Change, Report
 from mindex.providers.base import IN_PROCESS
 from mindex.work_queue import WorkQueue
 

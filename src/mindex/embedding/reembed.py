@@ -7,14 +7,14 @@ anew, too: as another edition of its space. Vectors of the model that was built 
 from dataclasses import replace
 from time import monotonic, sleep
 
+from mindex.datatypes import Progress, Record, Report, VectorArray
+from mindex.datatypes.reports import ReembedReport
+from mindex.datatypes.spaces import EmbedderSpec, Space, space_name
 from mindex.embedding.backfill import BATCH, Backfill, BackfillResult, OnStored, embed
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
 from mindex.embedding.upgrade import is_former, name_weights, rename_former
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.model import Progress, Record, Report, VectorArray
-from mindex.model.reports import ReembedReport
-from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import Store
@@ -25,7 +25,7 @@ _SAMPLED_RECORDS = 500
 _SAMPLED_PIECES = 16
 # When another process embeds the same records, ours waits for it this long at a time, and so often.
 _PAUSE_SECONDS = 0.2
-_MOST_PAUSES = 50
+_MAX_PAUSES = 50
 
 
 def reembed(
@@ -204,7 +204,7 @@ def _fill(
             raise EmbeddingError(message, "the old model serves meanwhile; run `mindex reembed` again to go on")
         if not part.embedded:
             pauses += 1
-            if pauses == _MOST_PAUSES:
+            if pauses == _MAX_PAUSES:
                 raise EmbeddingError(
                     f"{part.remaining} records change faster than they are embedded", "run `mindex reembed` again"
                 )

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mindex.config import Settings
+from mindex.datatypes import Model, Tier
+from mindex.datatypes.spaces import EmbedderSpec, Space, model_title, visible
 from mindex.errors import ConfigError, EmbeddingError
-from mindex.model import Model, Tier
-from mindex.model.spaces import EmbedderSpec, Space, model_title, visible
 from mindex.optional_packages import lean_reason
 from mindex.provider_table import PROVIDERS, Provider
 from mindex.providers.base import ProviderSettings, Unavailable
@@ -25,7 +25,7 @@ from mindex.store.base import Store, VectorStore
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # a keyword search uses neither (tests/test_costs.py)
-    from mindex.model.reports import EmbeddingStatus, ReembedProgress, UpgradeOffer
+    from mindex.datatypes.reports import EmbeddingStatus, ReembedProgress, UpgradeOffer
 
 _REEMBED = "run `mindex reembed`"
 
@@ -308,7 +308,7 @@ class EmbedderSelection:
 
         `store`: where records are counted, if not in the whole store.
         """
-        from mindex.model.reports import EmbeddingStatus  # reports are imported when one is made
+        from mindex.datatypes.reports import EmbeddingStatus  # reports are imported when one is made
 
         active = self.active()
         if active.embedder is None:
@@ -331,8 +331,8 @@ class EmbedderSelection:
 
     def _upgrade_offer(self, space: Space, vectors: VectorStore) -> UpgradeOffer | None:
         """How many records have vectors of the former model, which `mindex reembed` replaces."""
+        from mindex.datatypes.reports import UpgradeOffer  # likewise
         from mindex.embedding.upgrade import minutes  # as in `status`
-        from mindex.model.reports import UpgradeOffer  # likewise
 
         if self.names_former(space):
             return None
@@ -362,7 +362,7 @@ class EmbedderSelection:
         self, spaces: tuple[Space, ...], vectors: VectorStore | None = None
     ) -> ReembedProgress | None:
         """The change of model that is under way or was interrupted."""
-        from mindex.model.reports import ReembedProgress  # as in `status`
+        from mindex.datatypes.reports import ReembedProgress  # as in `status`
 
         for space in spaces:
             if space.next:

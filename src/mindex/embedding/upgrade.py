@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mindex.datatypes import Model, VectorArray
+from mindex.datatypes.spaces import EmbedderSpec, Space, space_name
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, likeness
 from mindex.errors import EmbeddingError
-from mindex.model import Model, VectorArray
-from mindex.model.spaces import EmbedderSpec, Space, space_name
 from mindex.providers.embed.base import Embedder
 from mindex.providers.packaged_models import BUILT_IN, reads_vectors_of
 from mindex.store.base import Store
 
 # The canary sentence of the two models has a cosine of .93; that of others with either is below .3.
-_LEAST_COSINE = 0.8
+_MIN_COSINE = 0.8
 # For an estimate: 100 passages of 1,000 characters took 4.3 s on one core.
 _SECONDS_PER_RECORD = 0.043
 BUILT_IN_SPEC = EmbedderSpec(BUILT_IN.provider, BUILT_IN.name)
@@ -55,7 +55,7 @@ class FormerVectors:
 def require_readable(store: Store, former: Model, canary: VectorArray) -> None:
     """Raise EmbeddingError unless the canary of a space is near the built-in model's; one without canary is trusted."""
     kept = store.vectors.canary(former)
-    if kept is not None and likeness(kept, canary) < _LEAST_COSINE:
+    if kept is not None and likeness(kept, canary) < _MIN_COSINE:
         raise EmbeddingError(
             f"the vectors of this database are not those of {space_name(former)}",
             "run `mindex reembed --force` to embed everything again",

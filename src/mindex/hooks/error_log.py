@@ -7,7 +7,7 @@ from mindex.clock import now_ms, to_iso
 from mindex.private_files import make_private_folder, open_private
 
 FILE = "hooks.log"
-_MOST_BYTES = 100_000
+_MAX_BYTES = 100_000
 
 
 def log_error(folder: Path, hook: str, error: BaseException) -> None:
@@ -19,7 +19,7 @@ def log_error(folder: Path, hook: str, error: BaseException) -> None:
     with suppress(OSError, ValueError):
         make_private_folder(folder)
         path = folder / FILE
-        if path.exists() and path.stat().st_size > _MOST_BYTES:
+        if path.exists() and path.stat().st_size > _MAX_BYTES:
             path.replace(path.with_suffix(".log.old"))
         with open_private(path) as file:
             file.write(line.encode("utf-8", "replace"))

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from mindex.errors import UsageError
 from mindex.values import dataclass
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 _LONGEST_PROMPT = 20_000  # characters that are looked at
 # Gemini CLI puts what the hook of the session's start said before the first prompt.
 _HOOK_CONTEXT = re.compile(r"<hook_context>.*?</hook_context>", re.DOTALL)
@@ -29,9 +29,9 @@ class HookInput:
 
 def read_input(stream: BinaryIO) -> HookInput:
     """Read the message of an agent. Raises UsageError for anything else."""
-    data = stream.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise UsageError(f"more than {MOST_BYTES:,} bytes on stdin", "a hook gets one JSON object there")
+    data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"more than {MAX_BYTES:,} bytes on stdin", "a hook gets one JSON object there")
     try:
         read = json.loads(data)
     except (ValueError, RecursionError):

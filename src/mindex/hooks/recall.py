@@ -4,16 +4,16 @@ import re
 from collections.abc import Collection, Sequence
 
 from mindex.analyzer import STOP_WORDS, analyze
+from mindex.datatypes import Answer, Hit
 from mindex.memory import Memory
-from mindex.model import Answer, Hit
 from mindex.present.hooks import RecalledLine, recall_text, recalled_line
 
-_MOST_HITS = 8  # that are looked at: some were shown before
-_FEWEST_WORDS, _MOST_WORDS = 2, 60
+_MAX_HITS = 8  # that are looked at: some were shown before
+_MIN_WORDS, _MAX_WORDS = 2, 60
 # The user did not ask for a recall, so it must be surer than a search: the least relevance with a model; by keyword,
 # the least share of the question's words that a hit holds, and the least surprise (nats), without which two common
 # words are enough. docs/hooks.md has what that costs and saves.
-_FLOOR, _LEAST_SHARE, _LEAST_SURPRISE = 0.7, 0.42, 13.0
+_FLOOR, _MIN_SHARE, _MIN_SURPRISE = 0.7, 0.42, 13.0
 # A turn beside a good hit is worth showing in a search, and here only if it is half as good by itself.
 _OWN_SHARE = 0.5
 
@@ -24,9 +24,9 @@ def question_of(prompt: str) -> str:
     if text.startswith(("/", "!", "#")):
         return ""
     # Quotes and operators would make it a strict query; a prompt is plain words.
-    plain = " ".join(re.sub(r'["“”(){}*:]', " ", text).lower().split()[:_MOST_WORDS])
+    plain = " ".join(re.sub(r'["“”(){}*:]', " ", text).lower().split()[:_MAX_WORDS])
     meant = set(analyze(plain).words) - STOP_WORDS
-    return plain if len(meant) >= _FEWEST_WORDS else ""
+    return plain if len(meant) >= _MIN_WORDS else ""
 
 
 def recall(
@@ -36,21 +36,21 @@ def recall(
     scope = agent or None
     if not by_keyword:
         floor = max(_FLOOR, memory.settings.number("search.floor"))
-        answer = memory.search(question, limit=_MOST_HITS, floor=floor, rerank=False, agent=scope, logged=False)
+        answer = memory.search(question, limit=_MAX_HITS, floor=floor, rerank=False, agent=scope, logged=False)
         if answer.tier == "hybrid":
             lines = _lines(answer, answer.hits, shown, session)
             _log_shown(memory, answer, lines)
             return lines
     # No record without the rarer words holds enough of the question: the common ones need not be searched.
-    rare = memory.rare_words(question, _LEAST_SHARE)
+    rare = memory.rare_words(question, _MIN_SHARE)
     if not rare:
         return ()
-    answer = memory.search(rare, limit=_MOST_HITS, mode="keyword", floor=0.0, rerank=False, agent=scope, logged=False)
+    answer = memory.search(rare, limit=_MAX_HITS, mode="keyword", floor=0.0, rerank=False, agent=scope, logged=False)
     matches = memory.word_matches(question, [hit.record for hit in answer.hits])
     hits = [
         hit
         for hit in answer.hits
-        if matches[hit.record.id][0] >= _LEAST_SHARE and matches[hit.record.id][1] >= _LEAST_SURPRISE
+        if matches[hit.record.id][0] >= _MIN_SHARE and matches[hit.record.id][1] >= _MIN_SURPRISE
     ]
     lines = _lines(answer, hits, shown, session)
     _log_shown(memory, answer, lines)

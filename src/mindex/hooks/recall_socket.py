@@ -26,7 +26,7 @@ from mindex.private_files import make_private_folder
 
 AVAILABLE = hasattr(socket, "AF_UNIX")
 _VERSION = 1
-_MOST_BYTES = 256_000
+_MAX_BYTES = 256_000
 _LONGEST_PATH = 100  # bytes; the systems' limits are 104 and 108
 _WAIT_SECONDS = 0.6  # for an answer; then recall is by keyword
 _READ_SECONDS = 2.0
@@ -144,7 +144,7 @@ def _read_line(connection: socket.socket, deadline: float) -> bytes:
         connection.settimeout(max(0.001, deadline - time.monotonic()))
         part = connection.recv(65_536)
         data += part
-        if not part or len(data) > _MOST_BYTES:
+        if not part or len(data) > _MAX_BYTES:
             raise ValueError("no whole line")
     return data
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+from mindex.datatypes import Filters, Kind, Record
+from mindex.entries.capture import PROJECT_TAG
 from mindex.hooks.hook_input import HookInput, project_of
-from mindex.memories.capture import PROJECT_TAG
 from mindex.memory import Memory
-from mindex.model import Filters, Kind, Record
 from mindex.present.hooks import RecalledLine, last_session_line, start_line
 
-_MOST_DECISIONS, _MOST_PREFERENCES = 4, 4
+_MAX_DECISIONS, _MAX_PREFERENCES = 4, 4
 _PAGE = 50
 _COMMON_AGENT = "main"  # the agent of the default settings, in which projects meet
 
@@ -16,9 +16,9 @@ _COMMON_AGENT = "main"  # the agent of the default settings, in which projects m
 def what_matters(memory: Memory, given: HookInput) -> tuple[RecalledLine, ...]:
     """Return the lines for the start of a session, the most important first; none when there is nothing."""
     project = project_of(given.cwd)
-    decisions = _first(_of_project(_memories(memory, "decision", project), project, memory), _MOST_DECISIONS)
+    decisions = _first(_of_project(_memories(memory, "decision", project), project, memory), _MAX_DECISIONS)
     tasks = _first(_of_project(_memories(memory, "task", project), project, memory), 2)
-    preferences = _first(_not_elsewhere(_memories(memory, "preference", project), project), _MOST_PREFERENCES)
+    preferences = _first(_not_elsewhere(_memories(memory, "preference", project), project), _MAX_PREFERENCES)
     lines = [start_line(record) for record in (*decisions, *tasks)]
     if (session := _last_session(memory, given, project)) is not None:
         lines.insert(min(2, len(lines)), session)

@@ -20,8 +20,8 @@ from mindex.private_files import make_private_folder
 from mindex.values import dataclass
 
 _LOCK_SECONDS = 5.0
-_MOST_BYTES = 1_000_000
-_MOST_RECALLED = 20_000  # ids of 12 characters: a third of the most bytes
+_MAX_BYTES = 1_000_000
+_MAX_RECALLED = 20_000  # ids of 12 characters: a third of the most bytes
 _KEPT_SECONDS = 30 * 86_400
 
 
@@ -44,10 +44,10 @@ def session_state(folder: Path, session: str) -> Iterator[SessionState]:
     descriptor = os.open(folder / _file_name(session), os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+b", buffering=0) as file:
         _lock(descriptor)
-        state = _parse(file.read(_MOST_BYTES))
+        state = _parse(file.read(_MAX_BYTES))
         before = _dump(state)
         yield state
-        del state.recalled[:-_MOST_RECALLED]
+        del state.recalled[:-_MAX_RECALLED]
         if (after := _dump(state)) != before:
             with suppress(OSError):  # on a full disk a hook recalls all the same, perhaps what it recalled before
                 file.seek(0)

@@ -15,7 +15,7 @@ from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.claude_code import text_of
 from mindex.values import dataclass
 
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ def read_turns(path: Path, start: int | None) -> list[TranscriptTurn]:
     with open_regular(path) as file:
         size = file.seek(0, 2)
         if start is None or start > size:  # a shorter file is another one
-            start = max(0, size - MOST_BYTES)
+            start = max(0, size - MAX_BYTES)
         blocks = [(start, size)]
-        if size - start > MOST_BYTES:
-            blocks = [(start, start + MOST_BYTES // 2), (size - MOST_BYTES // 2, size)]
+        if size - start > MAX_BYTES:
+            blocks = [(start, start + MAX_BYTES // 2), (size - MAX_BYTES // 2, size)]
         for first, last in blocks:
             file.seek(max(0, first - 1))
             data = file.read(last - max(0, first - 1))

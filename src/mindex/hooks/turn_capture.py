@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindex.clock import now_ms
+from mindex.entries.capture import CapturedTurn, CaptureResult
 from mindex.errors import UsageError
 from mindex.hooks.hook_input import HookInput, project_of
 from mindex.hooks.session_state import SessionState
 from mindex.hooks.transcript import TranscriptTurn, read_turns
-from mindex.memories.capture import CapturedTurn, CaptureResult
 from mindex.memory import Memory
 from mindex.transfer.importer_base import foreign_id
 from mindex.transfer.importers.claude_code import turn_id

@@ -6,12 +6,12 @@ from time import monotonic
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import AuthenticationError
-from mindex.model.tokens import Principal
 
 # So long a revoked token may still be served. A request that follows another one needs no look into the database.
 _REMEMBERED_SECONDS = 0.5
-_MOST_REMEMBERED = 1_000
+_MAX_REMEMBERED = 1_000
 _THREADS = 4  # of its own: a request does not wait for a search to end before it is refused
 
 _NO_TOKEN = "this server needs a token", "send one as `Authorization: Bearer TOKEN`; the server's owner makes them"
@@ -47,7 +47,7 @@ class Authenticator:
         except AuthenticationError:
             self._known.pop(token, None)
             raise
-        if len(self._known) >= _MOST_REMEMBERED:
+        if len(self._known) >= _MAX_REMEMBERED:
             self._known.clear()
         self._known[token] = (principal, monotonic() + _REMEMBERED_SECONDS)
         return principal

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import read_only_token
-from mindex.model.tokens import Principal
 
 _current: ContextVar[Principal | None] = ContextVar("mindex_principal", default=None)
 

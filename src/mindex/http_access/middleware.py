@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mindex.datatypes.access_tokens import ALL_AGENTS, Principal
 from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
 from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
@@ -26,7 +27,6 @@ from mindex.http_access.rate_limit import RateLimit
 from mindex.http_access.refusals import JsonRefusals, refusal
 from mindex.http_access.sessions import Sessions
 from mindex.http_access.shown_error import error_before_login
-from mindex.model.tokens import ALL_AGENTS, Principal
 from mindex.values import dataclass
 
 METRICS_ROUTE = "/metrics"

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import httpx2
 
 from mindex.config import Settings
+from mindex.datatypes.access_tokens import ALL_AGENTS, LOGIN_PREFIX, Principal, Rights
 from mindex.errors import AuthenticationError, ConfigError, ProviderError
 from mindex.limits import MAX_NAME
-from mindex.model.tokens import ALL_AGENTS, LOGIN_PREFIX, Principal, Rights
 from mindex.values import dataclass
 
 READ_SCOPE, WRITE_SCOPE = "mindex:read", "mindex:write"

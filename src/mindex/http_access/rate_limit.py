@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-_MOST_BUCKETS = 10_000
+_MAX_BUCKETS = 10_000
 
 
 class RateLimit:
@@ -24,7 +24,7 @@ class RateLimit:
             return 0.0
         now = self._clock()
         with self._lock:
-            if len(self._buckets) >= _MOST_BUCKETS:  # tokens that are gone, addresses of long ago
+            if len(self._buckets) >= _MAX_BUCKETS:  # tokens that are gone, addresses of long ago
                 self._buckets.clear()
             left, then = self._buckets.get(key, (self._most, now))
             left = min(self._most, left + (now - then) * self._per_second)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
 
+from mindex.datatypes import Document, Record, SkippedFile
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
-from mindex.ingest.collections import root_problem
-from mindex.ingest.file_scan import LINK, ScannedFile, read_bytes
-from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.files.collections import root_problem
+from mindex.files.file_scan import LINK, ScannedFile, read_bytes
+from mindex.files.text_decoding import BinaryFile, decode
 from mindex.limits import MAX_FILE_BYTES
-from mindex.model import Document, Record, SkippedFile
 from mindex.present.record_view import OMITTED
 from mindex.present.text import amount
 from mindex.redaction.redactor import Redactor

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from mindex.analyzer import fold
-from mindex.memories.validation import validate_limit
-from mindex.model import TYPES, Filters, LabelCount
+from mindex.datatypes import TYPES, Filters, LabelCount
+from mindex.entries.validation import validate_limit
 from mindex.store.base import Store
 from mindex.values import dataclass
 
-MOST_TAGS = 500
+MAX_TAGS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Labels:
     _agent: str
 
     def tags(
-        self, starting: str = "", *, filters: Filters | None = None, limit: int = MOST_TAGS
+        self, starting: str = "", *, filters: Filters | None = None, limit: int = MAX_TAGS
     ) -> tuple[LabelCount, ...]:
         """Tags that start with a text, the most frequent first, then by name.
 
         Filters ignore case and accents, and so does this list: it has the most frequent spelling of each tag.
         """
-        most = validate_limit(limit, MOST_TAGS)
+        most = validate_limit(limit, MAX_TAGS)
         scope = Filters(agent=self._agent) if filters is None else filters
         spelled = self._store.retrieval.label_counts("tag", scope)
         totals: Counter[str] = Counter()

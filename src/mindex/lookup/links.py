@@ -6,19 +6,19 @@ ID is the id of a chunk, which stands for its file, or the path of a file.
 import re
 from collections.abc import Iterator, Sequence
 
+from mindex.datatypes import Document, Record
+from mindex.entries.entries import resolve_id
 from mindex.errors import NotFoundError
-from mindex.ingest.links import LinkTargets, document_links, place_in
+from mindex.files.links import LinkTargets, document_links, place_in
 from mindex.lookup.indexed_files import IndexedFiles
-from mindex.memories.entries import resolve_id
-from mindex.model import Document, Record
 from mindex.present.text import amount
 from mindex.store.base import Store
 from mindex.values import dataclass
 
 _REFERENCE = re.compile(r"(?P<direction>links|backlinks):(?P<file>.*)", re.DOTALL)
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
-_MOST_FILES = 100
-_MOST_MISSING = 10
+_MAX_FILES = 100
+_MAX_MISSING = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Links:
                 found |= {chunk.id: chunk} if chunk else {}
         notes = [] if found else [f"{document.path} links to no indexed file"]
         if missing:
-            names = ", ".join(missing[:_MOST_MISSING]) + (" …" if len(missing) > _MOST_MISSING else "")
+            names = ", ".join(missing[:_MAX_MISSING]) + (" …" if len(missing) > _MAX_MISSING else "")
             are = "is" if len(missing) == 1 else "are"
             notes.append(f"links to {amount(len(missing), 'file')} that {are} not indexed: {names}")
         return FoundLinks(tuple(found.values()), tuple(notes))
@@ -89,7 +89,7 @@ class Links:
             own = [chunk for chunk in chunks if leads_here(document_links(source.path, chunk.text), source.path)]
             yield from own or chunks[:1]  # a link in the front matter is in no chunk
 
-        records = tuple(record for source in sources[:_MOST_FILES] for record in linking(source))
-        if len(sources) > _MOST_FILES:
-            return FoundLinks(records, (f"the first {_MOST_FILES} of {len(sources)} files that link to it",))
+        records = tuple(record for source in sources[:_MAX_FILES] for record in linking(source))
+        if len(sources) > _MAX_FILES:
+            return FoundLinks(records, (f"the first {_MAX_FILES} of {len(sources)} files that link to it",))
         return FoundLinks(records, () if records else (f"no indexed file links to {document.path}",))

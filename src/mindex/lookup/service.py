@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from mindex.access_log import AccessLog
+from mindex.datatypes import KINDS, GetResult, Record, Usage
+from mindex.entries.entries import foreign_ids, numbered_id, resolve_id
+from mindex.entries.field_entries import FieldEntries
 from mindex.errors import DamagedRowError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
-from mindex.memories.contacts_projects_skills import Things
-from mindex.memories.entries import foreign_ids, numbered_id, resolve_id
-from mindex.model import KINDS, GetResult, Record, Usage
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
@@ -23,7 +23,7 @@ _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 _ID = re.compile(r"[a-z0-9]{3,64}", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?P<scheme>doc|memory)://(?P<name>.+)", re.IGNORECASE)
 _NUMBER = re.compile(r"#?(?P<number>\d{1,18})")
-_MOST_MATCHES = 100
+_MAX_MATCHES = 100
 _LONGEST_REASON = 200
 
 
@@ -37,7 +37,7 @@ class Lookup:
     _links: Links
     _access_log: AccessLog
     _agent: str
-    _things: tuple[Things, ...]  # contacts, projects and skills, which are also known by their names
+    _field_entries: tuple[FieldEntries, ...]  # contacts, projects and skills, which are also known by their names
 
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """See `Memory.get`. References without a record are listed as missing, not raised."""
@@ -124,7 +124,7 @@ class Lookup:
         ids = [] if found or is_file else [*self._numbered(name), *self._foreign(reference, name)]
         found = found or self._live(ids, as_of)
         if not found and address is None:  # `memory://ID` is an id and no name
-            found = self._live([one.id for things in self._things for one in things.named(name)], as_of)
+            found = self._live([one.id for things in self._field_entries for one in things.named(name)], as_of)
         if not found:
             self._refuse_forgotten(ids)
         if not found and refused is not None:
@@ -147,7 +147,7 @@ class Lookup:
         """
         for reference in (one for one in dict.fromkeys(references) if not one.isdecimal()):
             if found := foreign_ids(self._store, reference):
-                return self._of_agent(found)[:_MOST_MATCHES]
+                return self._of_agent(found)[:_MAX_MATCHES]
         return ()
 
     def _of_agent(self, ids: Sequence[str]) -> Sequence[str]:
@@ -176,7 +176,7 @@ class Lookup:
                 raise UsageError(f"'{reference}' ends before it begins", f"write the smaller number first: {swapped}")
             yield from self._files.read_lines(documents, first, last)
             return
-        for document in self._files.find(reference)[:_MOST_MATCHES]:
+        for document in self._files.find(reference)[:_MAX_MATCHES]:
             yield self._files.read(document)
 
     def _record(self, id_: str, as_of: int | None) -> Record | None:

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mindex.clock import to_iso
+from mindex.datatypes import Filters, Record
+from mindex.entries import json_paths
+from mindex.entries.conversations import MAX_SESSIONS
+from mindex.entries.entries import Entries, resolve_id
+from mindex.entries.field_entries import FieldEntries
+from mindex.entries.profile import Profile
+from mindex.entries.timeline import MAX_EVENTS, Timeline
 from mindex.errors import NotFoundError, UsageError
 from mindex.lookup.labels import Labels
-from mindex.memories import json_paths
-from mindex.memories.contacts_projects_skills import Things
-from mindex.memories.conversations import MOST_SESSIONS
-from mindex.memories.entries import Entries, resolve_id
-from mindex.memories.profile import Profile
-from mindex.memories.timeline import MOST_EVENTS, Timeline
-from mindex.model import Filters, Record
 from mindex.present.entries import conflicts_text, labels_text, sessions_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
@@ -39,7 +39,7 @@ class SpecialReferences:
     _store: Store
     _entries: Entries
     _profile: Profile
-    _skills: Things
+    _skills: FieldEntries
     _timeline: Timeline
     _labels: Labels
     _agent: str
@@ -61,7 +61,7 @@ class SpecialReferences:
             count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
             return [Record(reference, "conflicts", conflicts_text(found), count)]
         if reference == "sessions":
-            page = self._store.entries.sessions(self._agent, limit=MOST_SESSIONS)
+            page = self._store.entries.sessions(self._agent, limit=MAX_SESSIONS)
             return [Record(reference, "sessions", sessions_text(page), amount(page.total, "conversation"))]
         if reference == "tags":
             tags = self._labels.tags()
@@ -112,9 +112,9 @@ class SpecialReferences:
         if after and not dots:
             hint = "write it like timeline:2026-03-01..2026-04, timeline:yesterday..today or timeline:7d.."
             raise UsageError(f"'{reference}' has a beginning and no end", hint)
-        events = self._timeline.events(after or None, before or None, limit=MOST_EVENTS)
-        most = f"the {'first' if after else 'latest'} {MOST_EVENTS} events"
-        count = most if len(events) == MOST_EVENTS else amount(len(events), "event")
+        events = self._timeline.events(after or None, before or None, limit=MAX_EVENTS)
+        most = f"the {'first' if after else 'latest'} {MAX_EVENTS} events"
+        count = most if len(events) == MAX_EVENTS else amount(len(events), "event")
         return Record(id=reference, kind="timeline", title=count, text=timeline_text(events))
 
     def _profile_record(self, path: str, as_of: str | None) -> Record:

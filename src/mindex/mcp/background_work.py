@@ -5,12 +5,12 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
+from mindex.datatypes import Collection, Progress
 from mindex.errors import EmbeddingError, MindexError
 from mindex.hooks.recall_socket import RecallSocket
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
 from mindex.memory import Memory
-from mindex.model import Collection, Progress
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from mindex.command_words import Commands
 from mindex.config import ForeignVariable
+from mindex.datatypes.guidance import Guidance
 from mindex.errors import UsageError
-from mindex.model.guidance import Guidance
 
 # This module must not import the SDK: `mindex serve --help` reads the names.
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """What the dialects that are released with mindex are made of: views of records, scopes and checks."""
 
 from mindex.analyzer import analyze
-from mindex.memories import json_paths
-from mindex.memories.field_specs import FIELDS, ThingKind
-from mindex.memories.importance import estimate_importance
-from mindex.memories.json_paths import leaves
-from mindex.memories.note_files import ROOT, NoteWrite, checked_path
+from mindex.entries import json_paths
+from mindex.entries.field_specs import FIELDS, FieldEntryKind
+from mindex.entries.importance import estimate_importance
+from mindex.entries.json_paths import leaves
+from mindex.entries.note_files import ROOT, NoteWrite, checked_path
 from mindex.present.answer_view import view_answer
 from mindex.present.fence import body, one_line
 from mindex.present.record_view import summary_of, view_record
@@ -22,8 +22,32 @@ from mindex.store.base import RankingSignals
 from mindex.time_parser import parse_expiry, parse_time
 
 __all__ = [
-    "FIELDS", "MAX_LIMIT", "ROOT", "Json", "NoteWrite", "RankingSignals", "Redactor", "Scope", "SearchOptions",
-    "ThingKind", "analyze", "body", "checked_path", "estimate_importance", "json_paths", "leaves",
-    "make_private_folder", "note_lines", "one_line", "parse", "parse_expiry", "parse_time",
-    "read_regular", "summary_of", "to_json", "view_answer", "view_record", "view_records",
+    "FIELDS",
+    "MAX_LIMIT",
+    "ROOT",
+    "FieldEntryKind",
+    "Json",
+    "NoteWrite",
+    "RankingSignals",
+    "Redactor",
+    "Scope",
+    "SearchOptions",
+    "analyze",
+    "body",
+    "checked_path",
+    "estimate_importance",
+    "json_paths",
+    "leaves",
+    "make_private_folder",
+    "note_lines",
+    "one_line",
+    "parse",
+    "parse_expiry",
+    "parse_time",
+    "read_regular",
+    "summary_of",
+    "to_json",
+    "view_answer",
+    "view_record",
+    "view_records",
 ]  # fmt: skip

@@ -18,6 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mindex import __version__
+from mindex.access_tokens import OWNER, PREFIX
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import MindexError, UsageError
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.connections import TimedProtocol
@@ -36,8 +38,6 @@ from mindex.http_access.sessions import Sessions
 from mindex.mcp.host_check import LOOPBACK, allowed_hosts
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
-from mindex.model.tokens import Principal
-from mindex.tokens import OWNER, PREFIX
 from mindex.web import app as web
 from mindex.web.login import LOGIN
 from mindex.web.site import Site

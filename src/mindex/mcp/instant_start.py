@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 _READ_SIZE = 65_536
-_MOST_BRACKETS = 100  # of a message that is answered here: the SDK reads none that is nested 200 deep
+_MAX_BRACKETS = 100  # of a message that is answered here: the SDK reads none that is nested 200 deep
 _META = "io.modelcontextprotocol/"
 _Object = dict[str, Any]
 
@@ -75,7 +75,7 @@ class InstantStart:
 
     def _reply(self, line: bytes) -> bytes | None:
         """The reply to a message, empty for a notification; None where the SDK must see the message."""
-        if line.count(b"[") + line.count(b"{") > _MOST_BRACKETS:
+        if line.count(b"[") + line.count(b"{") > _MAX_BRACKETS:
             return None
         try:
             message = json.loads(line)

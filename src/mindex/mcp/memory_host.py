@@ -6,6 +6,8 @@ from pathlib import Path
 from shlex import quote
 
 from mindex.config import Settings, load_settings
+from mindex.datatypes import Collection
+from mindex.datatypes.guidance import Guidance
 from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError, only_collections
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.shown_error import shown_error
@@ -13,8 +15,6 @@ from mindex.mcp.background_work import BackgroundWork
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note
 from mindex.memory import Memory
-from mindex.model import Collection
-from mindex.model.guidance import Guidance
 from mindex.values import replace
 
 

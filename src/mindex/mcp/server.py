@@ -26,10 +26,12 @@ from mindex.errors import MindexError
 from mindex.foreign_text import json_without_controls, without_controls
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.metrics import Metrics
+from mindex.mcp.completions import add_completions
 from mindex.mcp.dialect import Dialect
 from mindex.mcp.instructions import complete_instructions
 from mindex.mcp.memory_host import MemoryHost
-from mindex.mcp.resources_prompts_completions import add_resources_prompt_completions, list_documents
+from mindex.mcp.prompts import add_prompts
+from mindex.mcp.resources import add_resources, list_documents
 from mindex.mcp.search_app import make_search_app
 from mindex.mcp.tools import make_tools
 from mindex.mcp.unreadable_messages import AnsweredMessages
@@ -65,7 +67,9 @@ class MindexServer(MCPServer[Any]):
         self._unknown_tool = dialect.unknown_tool
         self._names = {tool.name for tool in tools}
         self._commands = dialect.commands
-        add_resources_prompt_completions(self, host)
+        add_resources(self, host)
+        add_prompts(self, host)
+        add_completions(self, host)
 
     async def run_stdio_async(self) -> None:
         """As the SDK does it, but every request is answered, also one that cannot be read."""

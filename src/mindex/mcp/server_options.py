@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex.config import ForeignVariable
-from mindex.model.guidance import LIBRARY, Guidance
+from mindex.datatypes.guidance import LIBRARY, Guidance
 
 
 def working_root() -> Path | None:

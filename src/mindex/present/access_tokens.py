@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mindex.clock import to_iso
-from mindex.model.tokens import ALL_AGENTS, Token
+from mindex.datatypes.access_tokens import ALL_AGENTS, Token
 from mindex.present.text import aligned
 from mindex.present.to_json import Json
 

@@ -6,9 +6,9 @@ from dataclasses import field, replace
 from typing import Literal, TypeAlias, TypeVar
 
 from mindex.clock import to_iso
-from mindex.model import Answer, Hit, QueryTerms, Record
+from mindex.datatypes import Answer, Hit, QueryTerms, Record
 from mindex.present.budget import (
-    LEAST_BUDGET,
+    MIN_BUDGET,
     RICH_BUDGET,
     Level,
     check_budget,
@@ -118,7 +118,7 @@ def view_answer(
     """Cut an answer to a view and a budget. `details` bounds how many hits the dual view shows in detail.
 
     `several_collections`: the store has more than one, so that a path alone does not say which file it is.
-    Raises UsageError for a budget below `LEAST_BUDGET`.
+    Raises UsageError for a budget below `MIN_BUDGET`.
     """
     check_budget(budget)
     shown = _Shown(answer, view, explain=explain, several_collections=several_collections)
@@ -275,7 +275,7 @@ class _Shown:
             more = answer.has_more or len(shown.rows) < len(answer.hits)
             return with_cost(replace(shown, notes=answer.notes, query=frame.query, index=index, has_more=more))
         shown = (
-            self._filled(frame, hits, max(LEAST_BUDGET, budget // 2), DETAIL_TOKENS) if hits else _without_notes(frame)
+            self._filled(frame, hits, max(MIN_BUDGET, budget // 2), DETAIL_TOKENS) if hits else _without_notes(frame)
         )
         listed = lines_that_fit(index, _space(shown, budget))
         if not listed and index:

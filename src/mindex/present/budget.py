@@ -19,23 +19,23 @@ from mindex.present.to_json import compact_json
 from mindex.present.token_count import count_tokens
 
 if TYPE_CHECKING:
-    from mindex.model import Hit, QueryTerms
+    from mindex.datatypes import Hit, QueryTerms
     from mindex.present.answer_view import AnswerView
     from mindex.present.records_view import RecordsView
 
     A = TypeVar("A", bound=AnswerView)
 
-LEAST_BUDGET = 50
+MIN_BUDGET = 50
 # From this budget on, a row says what it is about and how well it fits; below, every token is for its text.
 RICH_BUDGET = 300
 _BYTES = 4  # of a token
-_LEAST_CODE = 100  # bytes of a part of a code block
+_MIN_CODE = 100  # bytes of a part of a code block
 
 
 def check_budget(budget: int | None) -> None:
     """Raise UsageError for a budget in which nothing fits."""
-    if budget is not None and budget < LEAST_BUDGET:
-        raise UsageError(f"a budget of {budget} tokens is too small", f"allow at least {LEAST_BUDGET}")
+    if budget is not None and budget < MIN_BUDGET:
+        raise UsageError(f"a budget of {budget} tokens is too small", f"allow at least {MIN_BUDGET}")
 
 
 def cost_of(view: AnswerView | RecordsView) -> int:
@@ -78,7 +78,7 @@ class Filled(NamedTuple):
 
 def layout_of(text: str, path: str, first_line: int, budget: int) -> Layout:
     """The passages of a text; a code block is split only if it alone exceeds the budget."""
-    return Layout(text, path, first_line, longest_code=max(_LEAST_CODE, _BYTES * budget))
+    return Layout(text, path, first_line, longest_code=max(_MIN_CODE, _BYTES * budget))
 
 
 def fill(
@@ -155,14 +155,14 @@ def cut_row(head: RecordView, layout: Layout | None, gains: Sequence[float], spa
             continue
         best = max(range(len(gains)), key=lambda i: (gains[i], -i))
         text = cut(layout.text[layout.passages[best].start : layout.passages[best].end], left)
-        if len(text) > (_LEAST_SHOWN if lean is not bare else 0):
+        if len(text) > (_MIN_SHOWN if lean is not bare else 0):
             run = layout.runs([best])[0]
             placed = _placed(marked, layout, run.first_line, run.last_line) if lean.at else marked
             return replace(placed, text=text)
     return replace(bare, truncated=True)
 
 
-_LEAST_SHOWN = 20  # characters of a text: with fewer, what stands beside it is left out
+_MIN_SHOWN = 20  # characters of a text: with fewer, what stands beside it is left out
 
 
 def cut(text: str, space: Size) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mindex.clock import to_iso
-from mindex.model import (
+from mindex.datatypes import (
     AddResult,
     Change,
     DueSkill,
@@ -18,7 +18,7 @@ from mindex.model import (
     SecretsRemoved,
     SessionPage,
 )
-from mindex.model.consolidation import Consolidation, ExtractionReport, Proposal
+from mindex.datatypes.consolidation import Consolidation, ExtractionReport, Proposal
 from mindex.present.fence import INDENT, continued, inline
 from mindex.present.growth import growth_text
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindex.clock import to_iso
-from mindex.model.growth import MemoryGrowth, Period
+from mindex.datatypes.growth import MemoryGrowth, Period
 from mindex.present.columns import fit
 from mindex.present.text import amount
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 
 from mindex.clock import to_iso
-from mindex.model import Change, Conflict, Record, TimelineEvent
-from mindex.model.record_properties import RecordProperty, in_order
+from mindex.datatypes import Change, Conflict, Record, TimelineEvent
+from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.present.fence import INDENT, continued, inline
 from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from mindex.clock import to_iso
+from mindex.datatypes import Hit, QueryTerms, Record
 from mindex.foreign_text import without_controls
-from mindex.model import Hit, QueryTerms, Record
 from mindex.present.budget import snippet
 from mindex.present.record_view import place
 from mindex.present.token_count import count_tokens

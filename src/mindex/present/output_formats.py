@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 from mindex.errors import UsageError
 from mindex.present.answer_view import AnswerView
-from mindex.present.budget import LEAST_BUDGET
+from mindex.present.budget import MIN_BUDGET
 from mindex.present.csv_format import csv_text
 from mindex.present.fence import inline, name_line, quoted
 from mindex.present.record_view import RecordView, file_name
@@ -36,10 +36,10 @@ def within_budget(view: Callable[[int | None], S], form: str, budget: int | None
     """
     shown, allowed = view(budget), budget
     while form in _LONGER and budget and allowed and (cost := count_tokens(formatted(shown, form))) > budget:
-        if allowed == LEAST_BUDGET:
+        if allowed == MIN_BUDGET:
             what = f"a budget of {budget} tokens is too small for {_LONGER[form]}"
             raise UsageError(what, f"allow {cost}, or use JSON")
-        allowed = max(LEAST_BUDGET, min(allowed - 1, allowed * budget // cost))
+        allowed = max(MIN_BUDGET, min(allowed - 1, allowed * budget // cost))
         shown = view(allowed)
         notes = tuple(note.replace(f"budget of {allowed} tokens", f"budget of {budget} tokens") for note in shown.notes)
         shown = replace(shown, notes=notes)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mindex.analyzer import analyze, is_unsegmented
-from mindex.model import Range
+from mindex.datatypes import Range
 
 # What a reader needs behind the last match to see how its sentence ends.
 _AFTER = 80
 # The share of the space beside the matches that lies before them, and for the sake of a whole line.
-_BEFORE, _MOST_BEFORE = 1 / 3, 2 / 3
+_BEFORE, _MAX_BEFORE = 1 / 3, 2 / 3
 _SENTENCE_START = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s")
 _LONG_WORD = 40  # characters: a longer word is cut anywhere
@@ -85,7 +85,7 @@ def _start(text: str, first: int, space: int) -> int:
     if line or not earliest:
         return line
     line = text.rfind("\n", 0, first) + 1  # a little more than its share, for a whole line
-    if first - line <= _MOST_BEFORE * space:
+    if first - line <= _MAX_BEFORE * space:
         return line
     for boundary in (_SENTENCE_START, _SPACE):
         if found := boundary.search(text, earliest - 1, first):

@@ -15,8 +15,8 @@ from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
 from mindex.analyzer import analyze
+from mindex.datatypes import Hit, QueryTerms, Range
 from mindex.embedding_text import piece_ranges
-from mindex.model import Hit, QueryTerms, Range
 from mindex.present.passage_layout import Layout, Size
 from mindex.text_match import literal_ranges
 from mindex.values import dataclass
@@ -29,7 +29,7 @@ _TERM_POWER = 3  # of the share of the query's weight that a passage has: many o
 _COSINE = 6.0  # e to the power of so many times the distance to the best cosine
 _NEIGHBOUR, _OTHER_BLOCK = 0.15, 0.05  # of the value of a passage that the one beside it has, in its block or not
 _LENGTH_POWER = 0.5  # of the length of a passage: a longer one says more
-_SEEN, _LEAST_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least
+_SEEN, _MIN_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least
 _UNMATCHED = 1e-5  # without a word of the query: the value of the nearest passage, or what the others have of the best
 _REPEATED = 1e-6  # of the gain of a passage that an earlier hit has as well
 _LARGE = 600  # bytes: above this, a passage that does not fit may end an order early
@@ -111,7 +111,7 @@ def _gains_of(
     for i, (passage, found) in enumerate(zip(passages, matched, strict=True)):
         value = values[i] + lent[i] if found or i == best else lent[i] + _UNMATCHED * values[best] / (1 + abs(i - best))
         total = sum(found.values())
-        new = sum(share * max(_SEEN ** seen.get(term, 0), _LEAST_SEEN) for term, share in found.items())
+        new = sum(share * max(_SEEN ** seen.get(term, 0), _MIN_SEEN) for term, share in found.items())
         length = passage.end - passage.start
         gains.append(evidence * value * (new / total if total else 1.0) * length**_LENGTH_POWER)
     own = [" ".join(layout.text[one.start : one.end].split()).casefold() for one in passages]

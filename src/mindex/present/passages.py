@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from mindex.model import Range
+from mindex.datatypes import Range
 from mindex.values import dataclass
 
 LONGEST = 480  # characters of a sentence; a longer one is cut at a clause, else between words

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mindex.clock import to_iso
-from mindex.model import Conflict, Hit, Range, Record, Usage
+from mindex.datatypes import Conflict, Hit, Range, Record, Usage
 from mindex.present.passage import best_passage, telling_matches
 from mindex.present.passage_layout import Run
 from mindex.present.token_count import count_tokens
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 OMITTED = "…"  # stands for what was left out of a line
 _SUMMARY_WORDS = 20
 _LINE = 130  # characters: about twenty words
-_MOST_HIGHLIGHTS = 10
-_MOST_TAGS = 10
+_MAX_HIGHLIGHTS = 10
+_MAX_TAGS = 10
 _SPEAKER = 80  # characters that may precede a turn's first sentence: a name, a date, a greeting
 # Properties of a record that are shown as they are, unless they are empty.
 _COPIED = (
@@ -79,7 +79,7 @@ class RecordView:
     @property
     def telling_highlights(self) -> tuple[Range, ...] | None:
         """The highlights that JSON has: not more than they are worth, since each costs two or three tokens."""
-        return telling_matches(self.text or "", self.highlights, _MOST_HIGHLIGHTS) if self.highlights else None
+        return telling_matches(self.text or "", self.highlights, _MAX_HIGHLIGHTS) if self.highlights else None
 
     @property
     def place(self) -> str | None:
@@ -103,7 +103,7 @@ def view_record(
         confidence=record.confidence,
         created_at=to_iso(record.created_at) if record.created_at and record.kind != "chunk" else None,
         expires_at=to_iso(record.expires_at) if record.expires_at else None,
-        tags=record.tags[:_MOST_TAGS] or None,
+        tags=record.tags[:_MAX_TAGS] or None,
         anchor=anchor_view(record),
         fields=own_fields(record) or None,
         summary=None if _repeats_summary(record) else record.summary,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from mindex.model import Conflict, GetResult, QueryTerms, Record
+from mindex.datatypes import Conflict, GetResult, QueryTerms, Record
 from mindex.present.answer_view import compact_row, digest_rows
 from mindex.present.budget import (
     Filled,
@@ -74,7 +74,7 @@ def view_records(
     """Return the records in order until the budget is spent.
 
     When not everything fits, the texts come first: fields that only describe a record are left out, then the text that
-    no longer fits is cut and marked, and a note says so. Raises UsageError for a budget below `LEAST_BUDGET`.
+    no longer fits is cut and marked, and a note says so. Raises UsageError for a budget below `MIN_BUDGET`.
     """
     check_budget(budget)
     rows = tuple(with_usage(view_record(record), record, found.usage.get(record.id)) for record in found.records)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mindex.clock import to_iso
-from mindex.model import Check, IndexReport, Status
-from mindex.model.records import IMPORTED
-from mindex.model.reports import ListedModel, PullReport, ReembedReport, RepairReport, SkippedFile, UpgradeOffer
-from mindex.model.spaces import model_title, visible
+from mindex.datatypes import Check, IndexReport, Status
+from mindex.datatypes.records import IMPORTED
+from mindex.datatypes.reports import ListedModel, PullReport, ReembedReport, RepairReport, SkippedFile, UpgradeOffer
+from mindex.datatypes.spaces import model_title, visible
 from mindex.present.fence import inline
 from mindex.present.hooks import pause_text
 from mindex.present.text import aligned, amount, note_lines
@@ -17,8 +17,8 @@ from mindex.present.to_json import Json, to_json
 _FILE_COUNTS = ("new", "changed", "moved", "deleted", "unchanged", "skipped")
 _MINUTE = 60
 _COMMIT_DIGITS = 8
-_MOST_LOST = 20  # rows of a table that are named; --json has all
-_MOST_SKIPPED = 5  # files that are named for each reason; --json has all
+_MAX_LOST = 20  # rows of a table that are named; --json has all
+_MAX_SKIPPED = 5  # files that are named for each reason; --json has all
 
 
 # ── index, status, doctor ─────────────────────────────────────────────────────────────────────────────────────
@@ -49,11 +49,11 @@ def _skipped_lines(skipped: Sequence[SkippedFile]) -> Iterator[str]:
     counts: Counter[str] = Counter()
     for skip in skipped:
         counts[skip.reason] += 1
-        if counts[skip.reason] <= _MOST_SKIPPED:
+        if counts[skip.reason] <= _MAX_SKIPPED:
             yield inline(f"skipped {skip.path}: {skip.reason}")
     for reason, count in counts.items():
-        if count > _MOST_SKIPPED:
-            yield f"skipped {count - _MOST_SKIPPED:,} more: {reason}"
+        if count > _MAX_SKIPPED:
+            yield f"skipped {count - _MAX_SKIPPED:,} more: {reason}"
 
 
 def status_text(status: Status) -> str:
@@ -115,9 +115,9 @@ def repair_text(report: RepairReport) -> str:
     rows += ((one.table, f"{one.read:,}", f"{one.saved:,}", f"{one.lost:,}") for one in report.tables)
     lines += aligned(rows, numbers=True)
     for one in report.tables:
-        lines += (f"lost: {name}" for name in one.names[:_MOST_LOST])
-        if one.lost > _MOST_LOST:
-            lines.append(f"lost: {one.lost - _MOST_LOST:,} more of {one.table} (--json names them)")
+        lines += (f"lost: {name}" for name in one.names[:_MAX_LOST])
+        if one.lost > _MAX_LOST:
+            lines.append(f"lost: {one.lost - _MAX_LOST:,} more of {one.table} (--json names them)")
     if report.recovered:
         lines.append(f"made again from their history: {', '.join(report.recovered)}")
     lines.append(

@@ -14,14 +14,14 @@ from mindex.present.to_json import to_json
 from mindex.text_match import matched_ranges
 
 if TYPE_CHECKING:
-    from mindex.model import Hit, QueryTerms, Range
+    from mindex.datatypes import Hit, QueryTerms, Range
     from mindex.present.answer_view import AnswerView, DualView
     from mindex.present.to_json import Json
 
 _NAME = 30  # bytes of a file name in a line
 TRUNCATED = " […truncated]"
 _WIDEST = 60  # characters of a column
-_MOST_LINES = 20  # of a list in a report
+_MAX_LINES = 20  # of a list in a report
 
 # What a line, and the first line of a record with its text, say of it.
 _LINE = {
@@ -225,7 +225,7 @@ def note_lines(notes: Sequence[str]) -> list[str]:
 def first_lines(texts: Sequence[str]) -> list[str]:
     """As many texts as people read, a line each; --json has all of them."""
     lines = [*map(one_line, texts)]
-    return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES:,} more"]
+    return lines if len(lines) <= _MAX_LINES else [*lines[:_MAX_LINES], f"… and {len(lines) - _MAX_LINES:,} more"]
 
 
 def amount(count: int, one: str, several: str = "") -> str:

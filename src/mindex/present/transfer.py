@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
-from mindex.model.program_numbers import Renumbered
-from mindex.model.transfer import CopyReport, ExportReport, ImportReport, MergedRow, TableReport
+from mindex.datatypes.program_numbers import Renumbered
+from mindex.datatypes.transfer import CopyReport, ExportReport, ImportReport, MergedRow, TableReport
 from mindex.present.fence import one_line
 from mindex.present.record_view import field_text, shortened_words
 from mindex.present.text import aligned, amount, first_lines, note_lines

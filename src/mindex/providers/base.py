@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from mindex.datatypes import Model, Role
 from mindex.errors import ConfigError, EmbeddingError, GenerationError, MindexError, ProviderError, RerankError
-from mindex.model import Model, Role
 from mindex.provider_table import BY_ROLE, PROVIDERS, Provider, module_of
 from mindex.values import dataclass
 

@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import replace
 
-from mindex.model import Role
+from mindex.datatypes import Role
 from mindex.provider_table import PROVIDERS, default_url
 from mindex.providers.addresses import Address, parse_address
 from mindex.providers.base import ProviderSettings

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from mindex.datatypes import Check, Model
 from mindex.errors import MindexError
-from mindex.model import Check, Model
 from mindex.providers.embed.base import Embedder
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker

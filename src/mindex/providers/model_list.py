@@ -6,10 +6,10 @@ from statistics import median
 from time import perf_counter
 from typing import Literal, TypeAlias
 
+from mindex.datatypes import Role
+from mindex.datatypes.reports import ListedModel
+from mindex.datatypes.spaces import Space, model_title, visible
 from mindex.errors import MindexError
-from mindex.model import Role
-from mindex.model.reports import ListedModel
-from mindex.model.spaces import Space, model_title, visible
 from mindex.providers import packaged_models
 from mindex.providers.base import ProviderSettings, create_model
 from mindex.providers.cache_files import read_small, small_file, write_small

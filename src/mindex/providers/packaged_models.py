@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from mindex.datatypes import Model
 from mindex.errors import ProviderError
-from mindex.model import Model
 from mindex.providers.onnx.engine import REINSTALL_MINDEX, ModelFiles
 
 # What messages call a model of each role.

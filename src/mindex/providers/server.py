@@ -9,9 +9,9 @@ from dataclasses import field
 from time import monotonic, sleep, time
 from typing import Protocol
 
+from mindex.datatypes import Role
 from mindex.errors import ProviderError
 from mindex.foreign_text import quotation
-from mindex.model import Role
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage

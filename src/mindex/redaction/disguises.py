@@ -15,7 +15,7 @@ _TOKEN_PART = re.compile(r"[\w+/.~-]{1,400}+(?:={1,2}(?![\w=]))?")
 _LINE_END = re.compile(
     rf"(?:[\"'][ ]?[+.]?)?[ \t]{{0,3}}\\?[ \t]{{0,3}}(?:\r?\n|<br[ ]?/?>|\\r?\\?n){BETWEEN_LINES}(?:\\n)?"
 )
-_MOST_LINES = 8
+_MAX_LINES = 8
 _WORDS = re.compile(r"[A-Z]?[a-z]{2,}")
 _CASES_AND_DIGITS = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 _CAPITAL_INSIDE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -41,7 +41,7 @@ def wrapped_end(rule: Rule, text: str, start: int, end: int | None) -> int | Non
     if part is None or (end is not None and end < part.end()):
         return None
     parts, ends = [part[0]], [part.end()]
-    for _ in range(_MOST_LINES):
+    for _ in range(_MAX_LINES):
         line_end = _LINE_END.match(text, ends[-1])
         part = _TOKEN_PART.match(text, line_end.end()) if line_end else None
         if part is None or text[part.end() : part.end() + 1] in ("=", ":", "("):  # the key of another field

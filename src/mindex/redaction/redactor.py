@@ -11,7 +11,7 @@ from mindex.values import dataclass
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
 REDACTION_VERSION = 5
 
-_MOST_PASSES = 8
+_MAX_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Redactor:
         kinds: dict[str, None] = {}
         # A replacement changes the neighbourhood (a card no longer touches a letter): search until nothing is found.
         # One more pass is the rule; the bound keeps a text made of nothing but such chains from costing its square.
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MAX_PASSES):
             spans = find_secret_spans(text)
             if not spans:
                 break

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mindex.search.importance_recency import usage_score
+from mindex.search.memory_signals import usage_score
 from mindex.store.base import RankingSignals
 from mindex.values import dataclass
 

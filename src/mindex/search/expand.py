@@ -19,7 +19,7 @@ _LONGEST_ANSWER = 1_200
 _LONGEST_SHOWN = 100
 _EACH = 2
 # A variant that shares less of the query's words than this has another meaning.
-_LEAST_SHARED = 0.25
+_MIN_SHARED = 0.25
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+")
 # What redaction leaves in a secret's place: no word of the query.
@@ -187,7 +187,7 @@ def is_faithful(query: str, variant: str) -> bool:
     if not set(original.identifiers) <= {*other.identifiers, *other.words}:
         return False
     words = {word for word in original.words if word not in STOP_WORDS} - _small_words()
-    return not words or len(words.intersection(other.words)) >= _LEAST_SHARED * len(words)
+    return not words or len(words.intersection(other.words)) >= _MIN_SHARED * len(words)
 
 
 @cache

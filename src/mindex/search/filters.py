@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
+from mindex.datatypes import KINDS, TYPES, Filters
 from mindex.errors import UsageError
-from mindex.model import KINDS, TYPES, Filters
 from mindex.store.base import Store
 
 

@@ -9,7 +9,7 @@ from math import sqrt
 
 from mindex.errors import UsageError
 from mindex.search.candidates import Candidates
-from mindex.search.importance_recency import frequency, importance, recency
+from mindex.search.memory_signals import frequency, importance, recency
 from mindex.store.base import RankingSignals, ScoredRecord
 from mindex.values import dataclass, replace
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mindex.model import Filters
-from mindex.model.guidance import Guidance
+from mindex.datatypes import Filters
+from mindex.datatypes.guidance import Guidance
 from mindex.store.base import Store
 
 # Characters of a filter that a note repeats.
-_MOST_NAMED = 100
+_MAX_NAMED = 100
 
 
 def expired_note(count: int, guidance: Guidance) -> str:
@@ -41,7 +41,7 @@ def unfinished_note(store: Store, guidance: Guidance) -> str:
     names = [collection.name for collection in store.files.collections() if collection.indexed_at is None]
     if not names:
         return ""
-    return f"{', '.join(names)[:_MOST_NAMED]}: the first index is not complete; {guidance.wait}"
+    return f"{', '.join(names)[:_MAX_NAMED]}: the first index is not complete; {guidance.wait}"
 
 
 def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
@@ -73,7 +73,7 @@ def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
     }
     named = [f"{name} {' or '.join(values)}" for name, values in filtered.items() if values]
     named += [f"tag {' and '.join(filters.all_tags)}"] if filters.all_tags else []
-    return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MOST_NAMED]}"
+    return f"nothing in scope matches the filter{': ' if named else ''}{', '.join(named)[:_MAX_NAMED]}"
 
 
 def _limits_note(store: Store, agent: str) -> str:
@@ -81,5 +81,5 @@ def _limits_note(store: Store, agent: str) -> str:
     granted = store.maintenance.status().granted if "maintenance" in store.capabilities else None
     if granted is None or any((one.scope, one.name) == ("agent", agent) for one in granted):
         return ""
-    seen = ", ".join(map(str, granted))[:_MOST_NAMED] or "nothing"
+    seen = ", ".join(map(str, granted))[:_MAX_NAMED] or "nothing"
     return f"nothing of agent {agent} is visible: this login was granted {seen}"

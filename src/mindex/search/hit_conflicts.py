@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mindex.clock import now_ms
-from mindex.model import Answer, Conflict, Hit, Record
-from mindex.model.guidance import Guidance
-from mindex.model.records import CONFLICT_LINK
+from mindex.datatypes import Answer, Conflict, Hit, Record
+from mindex.datatypes.guidance import Guidance
+from mindex.datatypes.records import CONFLICT_LINK
 from mindex.search.guidance import conflict_note
 from mindex.store.base import Store
 
@@ -20,7 +20,7 @@ def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
     linked = store.entries.links_of(memories, CONFLICT_LINK) if memories else {}
     if not linked:
         return answer
-    from mindex.memories.open_conflicts import by_age, open_conflicts  # few pages have a conflict
+    from mindex.entries.open_conflicts import by_age, open_conflicts  # few pages have a conflict
 
     records = _records(store, answer.hits, linked)
     found: dict[str, tuple[Conflict, ...]] = {}

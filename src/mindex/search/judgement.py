@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, log
 from operator import mul
 
-from mindex.model import Stage
+from mindex.datatypes import Stage
 from mindex.search.candidates import Candidates
-from mindex.search.judgement_weights import BY_WORDS, LEAST_LOG_ODDS, NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
+from mindex.search.judgement_weights import BY_WORDS, MIN_LOG_ODDS, NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
 from mindex.store.base import ScoredRecord
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 
@@ -24,9 +24,9 @@ _PER_LOG_BOOST = 4.0
 _CARRIED = 1.0
 # A hit that only another wording of the query has found is a little less likely an answer.
 _OF_VARIANT = -0.5
-_MOST_SURPRISE = 40.0
+_MAX_SURPRISE = 40.0
 _USUAL_COSINE = 0.3
-_MOST_WORDS = 12
+_MAX_WORDS = 12
 _USUAL_ENTRY, _SHORTEST, _LONGEST = 60, 20, 3_000  # characters of an entry; those of a chunk are not known
 
 Evidence = tuple[float, ...]  # one number per term of `TERMS`
@@ -63,10 +63,10 @@ def relevance(log_odds: float) -> float:
 
 def stands_out(chance: float) -> bool:
     """Whether a hit of this relevance is better than what any store has for a query that it cannot answer."""
-    return chance >= _LEAST_RELEVANCE
+    return chance >= _MIN_RELEVANCE
 
 
-_LEAST_RELEVANCE = relevance(LEAST_LOG_ODDS)
+_MIN_RELEVANCE = relevance(MIN_LOG_ODDS)
 
 
 def judge(candidates: Candidates) -> Scores:
@@ -98,7 +98,7 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
     best = max((hit.score for hit in candidates.keyword), default=1.0)
     keyword = {hit.id: hit.score / best for hit in candidates.keyword}
     least_share = min(candidates.matched_shares.values(), default=0.0)
-    words = log(1 + min(candidates.words, _MOST_WORDS)) - 1.5
+    words = log(1 + min(candidates.words, _MAX_WORDS)) - 1.5
     question = 1.0 if candidates.is_question else 0.0
     fluencies, usual_fluency = candidates.fluency, candidates.model_fluency
     strict = _STRICTLY_FOUND if candidates.strict else 0.0
@@ -125,7 +125,7 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
             score,
             (1 - fluency) * score,
             share,
-            (surprise if surprise < _MOST_SURPRISE else _MOST_SURPRISE) / 10,
+            (surprise if surprise < _MAX_SURPRISE else _MAX_SURPRISE) / 10,
             1.0 if id_ in candidates.looked_up else 0.0,
             length,
             words,

@@ -21,4 +21,4 @@ BY_WORDS: Mapping[KindGroup, tuple[float, ...]] = {
 NAMED: Mapping[str, float] = {"heading": 2.34, "title": 3.18, "file": 2.01, "defined": 2.0, "literal": 1.0}
 NEIGHBOUR = 1.81
 # Below this a candidate says nothing: of the sets' own questions .3 % have no better one.
-LEAST_LOG_ODDS = -1.43
+MIN_LOG_ODDS = -1.43

@@ -10,7 +10,7 @@ from dataclasses import field
 from mindex.search.query import ParsedQuery
 from mindex.search.word_evidence import are_rare, shares, surprises
 from mindex.store.base import KeywordResult, ScoredRecord, TermStatistics
-from mindex.store.rules.bm25 import LEAST_SCORE
+from mindex.store.rules.bm25 import MIN_SCORE
 from mindex.values import dataclass
 
 # So many of each group of kinds are looked at more closely; those below are taken to contain no more than the least.
@@ -57,7 +57,7 @@ def keyword_candidates(found: KeywordResult, parsed: ParsedQuery, refining: Keyw
     if refining is not None:
         least = min(matched.values(), default=1.0)
         scored = [
-            hit.with_score(max(LEAST_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
+            hit.with_score(max(MIN_SCORE, hit.score * matched.get(hit.id, least) ** refining.coverage))
             for hit in found.hits
         ]
         hits = tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))

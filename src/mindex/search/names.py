@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mindex.analyzer import STOP_WORDS, analyze, fold, is_identifier
-from mindex.model import Record
+from mindex.datatypes import Record
 from mindex.values import dataclass
 
 _SEPARATORS = re.compile(r"[\W_]+")

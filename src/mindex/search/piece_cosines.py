@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from mindex.datatypes import Hit, Model, VectorArray
 from mindex.embedding_text import PIECE_SIZE
-from mindex.model import Hit, Model, VectorArray
 from mindex.search.word_evidence import idf
 from mindex.store.base import Store, TermStatistics
 from mindex.values import replace

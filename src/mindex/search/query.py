@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, QueryWord, analyze, analyze_query, fold
-from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
+from mindex.datatypes import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
 from mindex.store.rules.bm25 import wanted_leaves
 from mindex.values import dataclass
 

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import EmbeddingError
-from mindex.model import Model, VectorArray
 from mindex.providers.embed.base import Embedder
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE

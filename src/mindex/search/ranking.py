@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
-from mindex.model import Answer, Hit, Query, Record, Stage, Tier, Trace
+from mindex.datatypes import Answer, Hit, Query, Record, Stage, Tier, Trace
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.candidates import Candidates, SignalWeights
 from mindex.search.fuse import JUDGED, Contribution, ListWeights, fuse, fusion_named
@@ -44,9 +44,9 @@ RERANKED = 40
 # So many turns, the best of all, lift those beside them.
 _LIFTING = 50
 # So many candidates that contain all of the query are compared with it by name.
-_MOST_NAMED = 30
+_MAX_NAMED = 30
 # A later stage may lift a candidate by so much: those this far below the page are read with it.
-_MOST_LIFT = 3.0
+_MAX_LIFT = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,8 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
     named = []
     if judged and not candidates.strict:
         shares = candidates.matched_shares
-        named = [id_ for id_ in order if holds_all(shares.get(id_, 0.0))][:_MOST_NAMED]
-    least = scores.total[order[min(needed, len(order)) - 1]] - (_MOST_LIFT if judged else 0.0)
+        named = [id_ for id_ in order if holds_all(shares.get(id_, 0.0))][:_MAX_NAMED]
+    least = scores.total[order[min(needed, len(order)) - 1]] - (_MAX_LIFT if judged else 0.0)
     within = [id_ for id_ in order if scores.total[id_] >= least] if judged else order
     ids = list(dict.fromkeys((*order[:needed], *named, *within[: max(needed, candidates_read(query))])))
     kinds = {hit.id: hit.kind for hit in (*candidates.keyword, *candidates.vector)}

@@ -11,8 +11,8 @@ from dataclasses import field
 from typing import overload
 
 from mindex.analyzer import analyze, analyze_query, is_segmented
+from mindex.datatypes import Record
 from mindex.errors import ProviderError
-from mindex.model import Record
 from mindex.providers.rerank.base import Reranker
 from mindex.search.fuse import stretched
 from mindex.store.base import Store

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import fold
+from mindex.datatypes import Filters, Model, Query, Record, VectorArray
 from mindex.errors import SpaceChangedError
-from mindex.model import Filters, Model, Query, Record, VectorArray
 from mindex.search.candidates import Candidates, z_score
 from mindex.search.fuse import fusion_named
 from mindex.search.guidance import no_vectors_note, unembedded_note, vacancy_note
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mindex.search.query_embedding import QueryEmbedder
 
 # Records of the past have no stored vector: so many of them are embedded for one query.
-_MOST_EMBEDDED = 200
+_MAX_EMBEDDED = 200
 LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
 # The scale of the built-in model's cosines.
 _USUAL = Model("", "", 0)
@@ -116,7 +116,7 @@ def _retrieved(of: Retrieval, query: Query, parsed: ParsedQuery) -> Retrieved:
         notes.append(unembedded_note(len(unembedded), query.guidance))
     if query.filters.as_of is not None:
         notes.append("files answer as they are now; what was told, as it stood then")
-        if len(past) >= _MOST_EMBEDDED:
+        if len(past) >= _MAX_EMBEDDED:
             notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
     vector = vector if nearest is not None else None
     return Retrieved(parsed, candidates, tuple(notes), past, vector=vector, statistics=words.statistics)
@@ -207,7 +207,7 @@ def _with_past(
     limit: int,
 ) -> tuple[NearestRecords, str]:
     """The nearest records with those that changed since then, embedded for this query; or a note why without."""
-    if not past or len(past) >= _MOST_EMBEDDED:
+    if not past or len(past) >= _MAX_EMBEDDED:
         return nearest, ""
     if parsed.strict and parsed.node is not None:
         past = {id_: record for id_, record in past.items() if matches(parsed.node, record)}

@@ -11,10 +11,10 @@ from mindex.access_log import AccessLog
 from mindex.analyzer import analyze
 from mindex.clock import now_ms
 from mindex.config import Settings
+from mindex.datatypes import MODES, Answer, Mode, Query, Record
+from mindex.datatypes.guidance import Guidance
 from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
-from mindex.model import MODES, Answer, Mode, Query, Record
-from mindex.model.guidance import Guidance
 from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
@@ -37,14 +37,14 @@ if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.query_embedding import QueryEmbedder
     from mindex.search.rerank import RerankStage
 
-_MOST_AROUND = 20
+_MAX_AROUND = 20
 # A search waits no longer than this for variants of its query.
-_MOST_EXPANSION_SECONDS = 10.0
+_MAX_EXPANSION_SECONDS = 10.0
 # A search waits so long for the vectors of entries that were just added, which a loaded model makes in far less.
 # Without them, one in five of 40 was not among the first two hits, on a busy machine.
 _SETTLE_SECONDS = 0.3
 # A model is changed now and then; three changes during one search mean an embedder that does not fit its space.
-_MOST_SPACE_CHANGES = 3
+_MAX_SPACE_CHANGES = 3
 
 
 class SearchOptions(Scope, total=False):
@@ -232,7 +232,7 @@ class SearchService:
         if query.mode == "keyword":
             return by_words, retrieve(by_words, query)
         active = self._selection.last_active() or self._selection.active()
-        for _ in range(_MOST_SPACE_CHANGES):
+        for _ in range(_MAX_SPACE_CHANGES):
             try:
                 retrieval = replace(by_words, embedder=self._embedder_for(active), space=active.space)
                 found = retrieve(retrieval, query)
@@ -317,25 +317,25 @@ class SearchService:
     def _with_surroundings(self, answer: Answer, around: int, as_of: int | None) -> Answer:
         """The hits with what only a shown hit needs: the state of its anchor, the turns before and after it."""
         if around < 0:
-            raise UsageError(f"around {around} is too small", f"use 0 to {_MOST_AROUND}")
+            raise UsageError(f"around {around} is too small", f"use 0 to {_MAX_AROUND}")
         shown = {hit.record.id for hit in answer.hits}
         hits = []
         for hit in answer.hits:
             turns: tuple[Record, ...] = ()
             if around and hit.record.kind == "turn":
-                count = min(around, _MOST_AROUND)
+                count = min(around, _MAX_AROUND)
                 turns = self._store.entries.surrounding_turns(hit.record.id, count, count)
             others = tuple(
                 turn for turn in turns if turn.id not in shown and (as_of is None or turn.created_at <= as_of)
             )
             record = current_anchor(hit.record)
             hits.append(hit if record is hit.record and not others else replace(hit, record=record, around=others))
-        cut = (f"around cut to {_MOST_AROUND}",) if around > _MOST_AROUND else ()
+        cut = (f"around cut to {_MAX_AROUND}",) if around > _MAX_AROUND else ()
         return replace(answer, hits=tuple(hits), notes=(*answer.notes, *cut))
 
     def _domain_of(self, current_file: str) -> str | None:
         # Only when a caller names the file it works on.
-        from mindex.ingest.document_metadata import domain_of_current_file
+        from mindex.files.document_metadata import domain_of_current_file
 
         return domain_of_current_file(current_file, self._settings.pairs("index.domains"), self._store.files.domains())
 
@@ -400,7 +400,7 @@ class SearchService:
             return None
         from mindex.search.expand import QueryExpander  # only with a model
 
-        seconds = min(_MOST_EXPANSION_SECONDS, self._settings.number("generation.timeout"))
+        seconds = min(_MAX_EXPANSION_SECONDS, self._settings.number("generation.timeout"))
         return QueryExpander(generator, self._store, seconds, self._redact)
 
 
@@ -425,6 +425,6 @@ def current_anchor(record: Record) -> Record:
     """The record with the state of its anchor: `fresh`, `drifted` or `gone`. Others are returned unchanged."""
     if "anchor" not in record.fields:
         return record
-    from mindex.memories.anchors import with_anchor_state  # few records have one
+    from mindex.entries.anchors import with_anchor_state  # few records have one
 
     return with_anchor_state(record)

@@ -9,25 +9,25 @@ from collections.abc import Iterable, Iterator
 from string import ascii_lowercase
 
 from mindex.analyzer import QueryWord, analyze_query, fold, locate, word_token
-from mindex.model import Filters, Record, Term
+from mindex.datatypes import Filters, Record, Term
 from mindex.search.query import FIELDS, MAX_QUERY, parse
 from mindex.store.base import KeywordQuery, Store
 from mindex.store.rules.bm25 import matches
 from mindex.values import dataclass
 
 # Shorter words are one edit away from too many others; two edits change more than a short word can bear.
-_LEAST_LETTERS, _LEAST_FOR_TWO = 4, 9
+_MIN_LETTERS, _MIN_FOR_TWO = 4, 9
 _LONGEST = 40
 # A shorter word is likelier another word than a mistake, unless what it would mean finds an answer.
-_LEAST_TO_ASK = 7
+_MIN_TO_ASK = 7
 # Shorter words are rarely mistyped at their first letter, and many words differ in nothing else.
 _FIRST_LETTER_COUNTS = 6
 _ALIKE = 2  # letters that a word with two edits has in common with the one that is meant, at its beginning
-_MOST_READ = 20_000  # words of the store that begin alike
-_MOST_WORDS = 5  # unknown words of one query
-_MOST_TRIED = 8  # words of the store that are looked for in scope
-_MOST_LOOKED_AT = 5  # records in which one of these may be written in several forms
-_MOST_SUGGESTED = 3
+_MAX_READ = 20_000  # words of the store that begin alike
+_MAX_WORDS = 5  # unknown words of one query
+_MAX_TRIED = 8  # words of the store that are looked for in scope
+_MAX_LOOKED_AT = 5  # records in which one of these may be written in several forms
+_MAX_SUGGESTED = 3
 _WORD = re.compile(rf'"[^"]*"|(?:(?:{FIELDS}):)?(?P<word>[^\s"()]+)')
 _DIGITS = re.compile(r"\d+")
 _EDGE = ".,;:!?'`’<>[]{}*"
@@ -62,7 +62,7 @@ def results_for(correction: Correction) -> str:
 
 def did_you_mean(correction: Correction) -> str:
     """The note on results of the query as it was typed; '' where the words are too short to be sure of a mistake."""
-    sure = [one for one in correction.suggestions if len(one.word) >= _LEAST_TO_ASK]
+    sure = [one for one in correction.suggestions if len(one.word) >= _MIN_TO_ASK]
     meant = "; ".join(" or ".join(one.meant) for one in sure)
     return f"{_unknown_text(sure)}; did you mean {meant}?" if sure else ""
 
@@ -79,7 +79,7 @@ def correct(store: Store, query: str, filters: Filters) -> Correction | None:
     """
     found: dict[str, Suggestion] = {}
     unknown = _unknown_words(store, query)
-    for text, word in list(unknown.items())[:_MOST_WORDS]:
+    for text, word in list(unknown.items())[:_MAX_WORDS]:
         if suggestion := _suggestion(store, text, word, filters):
             found[text] = suggestion
     if not found:
@@ -101,7 +101,7 @@ def _unknown_words(store: Store, query: str) -> dict[str, QueryWord]:
     words: dict[str, QueryWord] = {}
     for match in _WORD.finditer(query[:MAX_QUERY]):
         text = (match["word"] or "").strip(_EDGE)
-        if _LEAST_LETTERS <= len(text) <= _LONGEST and len(analysed := analyze_query(text)) == 1:
+        if _MIN_LETTERS <= len(text) <= _LONGEST and len(analysed := analyze_query(text)) == 1:
             (word,) = analysed
             skipped = word.stop or word.unsegmented or not word.words  # marks alone are no tokens
             if word in sought and not skipped and not _token(word).isdecimal():
@@ -121,15 +121,15 @@ def _suggestion(store: Store, text: str, word: QueryWord, filters: Filters) -> S
     meant: dict[str, str] = {}
     typed = fold(text)
     letters = "".join(filter(str.isalnum, typed))  # as in a token: without apostrophes and signs
-    for token in _similar_tokens(store, word.identifiers[-1] if word.identifiers else letters)[:_MOST_TRIED]:
-        hits = store.retrieval.keyword(KeywordQuery(Term(token)), filters, _MOST_LOOKED_AT).hits
+    for token in _similar_tokens(store, word.identifiers[-1] if word.identifiers else letters)[:_MAX_TRIED]:
+        hits = store.retrieval.keyword(KeywordQuery(Term(token)), filters, _MAX_LOOKED_AT).hits
         records = store.retrieval.records([hit.id for hit in hits])
         forms = {form: edit_distance(typed, fold(form), 2) for one in records for form in _as_written(one, token)}
         nearest = min(forms, key=lambda form: forms[form], default=None)
         # Stems are nearer to each other than the words that they stand for: `morn` is the one of `morning`.
-        if nearest is not None and forms[nearest] <= (2 if len(text) >= _LEAST_FOR_TWO else 1):
+        if nearest is not None and forms[nearest] <= (2 if len(text) >= _MIN_FOR_TWO else 1):
             meant.setdefault(nearest, token)
-        if len(meant) == _MOST_SUGGESTED:
+        if len(meant) == _MAX_SUGGESTED:
             break
     return Suggestion(text, tuple(meant), next(iter(meant.values()))) if meant else None
 
@@ -140,8 +140,8 @@ def _similar_tokens(store: Store, word: str) -> list[str]:
     variants = dict.fromkeys(map(word_token, _one_edit(word)))
     counts = store.retrieval.term_statistics([one for one in variants if _may_be_meant(one, token)]).frequency
     near = {one: (1, count, one) for one, count in counts.items() if count}
-    if not near and len(word) >= _LEAST_FOR_TWO:
-        alike = store.retrieval.terms(token[:_ALIKE], shortest=len(token) - 2, longest=len(token) + 2, limit=_MOST_READ)
+    if not near and len(word) >= _MIN_FOR_TWO:
+        alike = store.retrieval.terms(token[:_ALIKE], shortest=len(token) - 2, longest=len(token) + 2, limit=_MAX_READ)
         possible = {one: count for one, count in alike.items() if _may_be_meant(one, token)}
         near = {one: (2, count, one) for one, count in possible.items() if edit_distance(token, one, 2) <= 2}
     return sorted(near, key=lambda one: near[one])

@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mindex.analyzer import STOP_WORDS, analyze_query, fold, is_identifier, is_segmented
-from mindex.model import AllOf, Answer, Filters, Hit, Query, QueryTerms, Record, Stage, Term, Trace
+from mindex.datatypes import AllOf, Answer, Filters, Hit, Query, QueryTerms, Record, Stage, Term, Trace
 from mindex.present.record_view import summary_of
 from mindex.store.base import KeywordQuery, Store
 from mindex.text_match import identifier_around, literal_ranges
 
 # Letters alone say little: less than the floor asks for, whatever they match.
 _RELEVANCE = 0.1
-_MOST_LITERALS = 20
-_LEAST_LETTERS, _LEAST_UNSEGMENTED = 3, 2
+_MAX_LITERALS = 20
+_MIN_LETTERS, _MIN_UNSEGMENTED = 3, 2
 _QUOTED = re.compile(r'"([^"]+)"')
 _PUNCTUATION = "\"'`’.,;:!?()[]{}<>"
-_MOST_NAMED = 3  # places that a note names
+_MAX_NAMED = 3  # places that a note names
 _LONGEST_NAMED = 60  # characters of each
 
 
@@ -26,7 +26,7 @@ def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ..
     and `long-lasting` in a question does not say what is sought. With `query.inside_words` one of the query's words is
     enough, and it may stand in the middle of another word; records that hold more of them come first.
     """
-    literals = tuple((_words(text) if query.inside_words else literal_texts(text))[:_MOST_LITERALS])
+    literals = tuple((_words(text) if query.inside_words else literal_texts(text))[:_MAX_LITERALS])
     if not query.inside_words and len(text.split()) > 1:
         literals = tuple(literal for literal in literals if not _is_word(store, literal, query.filters))
     if not literals:
@@ -73,7 +73,7 @@ def literal_texts(text: str) -> list[str]:
 
 
 def _is_long_enough(literal: str) -> bool:
-    return len(literal) >= (_LEAST_LETTERS if is_segmented(literal) else _LEAST_UNSEGMENTED)
+    return len(literal) >= (_MIN_LETTERS if is_segmented(literal) else _MIN_UNSEGMENTED)
 
 
 def _words(text: str) -> list[str]:
@@ -86,7 +86,7 @@ def _words(text: str) -> list[str]:
 def _letters_note(terms: QueryTerms, records: Sequence[Record]) -> str:
     """Says that only letters match, and which letters where."""
     places = list(dict.fromkeys(_matched_places(terms, records)))
-    named = ", ".join(places[:_MOST_NAMED]) + (", …" if len(places) > _MOST_NAMED else "")
+    named = ", ".join(places[:_MAX_NAMED]) + (", …" if len(places) > _MAX_NAMED else "")
     return f"nothing is near enough by words or meaning; only letters match{': ' if named else ''}{named}"
 
 

@@ -10,7 +10,7 @@ from mindex.errors import MindexError
 C = TypeVar("C")  # what an engine's statements are run on
 Done = Callable[[], object]
 
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 # Jobs gather this long before they are written: one commit for many, and none in the middle of a search.
 _GATHER_SECONDS = 0.5
 
@@ -39,7 +39,7 @@ class BackgroundWriter(Generic[C]):
     def submit(self, job: Callable[[C], None], done: Done = lambda: None) -> None:
         """Have it tried; `done` is called when it was, or will not be."""
         with self._wake:
-            if self._closing or self._read_only or len(self._jobs) >= _MOST_WAITING:
+            if self._closing or self._read_only or len(self._jobs) >= _MAX_WAITING:
                 done()
                 return
             self._jobs.append((job, done))

@@ -19,13 +19,13 @@ The laws that hold for every engine, with `tests/contract` as their proof:
 - **Errors**: StoreError when the database cannot be used (StoreBusyError when it is locked for too long), UsageError
   for a value that it cannot hold. Every other error is named at its method.
 - **Writers**: no engine needs one global writer lock, but two writers at once must not break what is unique: content
-  of live memories and unique fields of one agent, and the numbers of the store. `rules.duplicates_numbers_history`
+  of live memories and unique fields of one agent, and the numbers of the store. `rules.entry_rules`
   locks an agent for the first two; reading the last number locks that one.
 - **NUL** is stored nowhere: every text has U+FFFD in its place (`mindex.nul`). The rules, `DocumentUpdate`,
   `Collection` and `Access` see to it.
 - **Times** are milliseconds since 1970; ids are letters and digits. Ids and cache keys are compared literally and
   ordered by code point. `rules.filters` says how filters, paths and literal texts match, and
-  `rules.duplicates_numbers_history` how names do.
+  `rules.entry_rules` how names do.
 - **Tokens**: texts are analysed by `analyzer` before they are indexed; a query has finished tokens. No text of a user
   reaches an engine's query parser. `rules.bm25` says what a keyword query matches and what its score means.
 - **Live and retired**: a retired record keeps its row, number and history, and is found by no search, list or filter.
@@ -37,8 +37,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from mindex.datatypes import Change, Collection, Document, Filters, Model, Record, RecordVectors, VectorArray
 from mindex.errors import UnsupportedError
-from mindex.model import Change, Collection, Document, Filters, Model, Record, RecordVectors, VectorArray
 from mindex.store.results import Access as Access
 from mindex.store.results import AddOutcome as AddOutcome
 from mindex.store.results import ChunkCounts as ChunkCounts
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mindex.model import Check, MemoryStatistics, PurgeResult, Report, SessionPage
-    from mindex.model.spaces import EmbedderSpec, Space
-    from mindex.model.tokens import Token
+    from mindex.datatypes import Check, MemoryStatistics, PurgeResult, Report, SessionPage
+    from mindex.datatypes.access_tokens import Token
+    from mindex.datatypes.spaces import EmbedderSpec, Space
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
     from mindex.store.sync_rows import MergedRecord, SyncRow
     from mindex.store.usage_counts import UsageCounts
@@ -320,7 +320,7 @@ class EntryStore(Protocol):
     def mark_extracted(self, id_: str, facts: int) -> None:
         """Note that so many facts were extracted from a turn: `unextracted` does not return it again."""
 
-    def mark_unanswered(self, id_: str) -> None:
+    def record_extraction_failure(self, id_: str) -> None:
         """Note that one more attempt to extract a turn's facts failed; nothing if another process has succeeded."""
 
 
@@ -336,7 +336,7 @@ class RetrievalStore(Protocol):
     def resolve(self, prefix: str, limit: int = 10, *, retired: bool = False) -> tuple[str, ...]:
         """The first ids that start with a prefix, in order; with `retired` also those of retired records."""
 
-    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+    def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
         """Ids of the records, live or retired, that another program knew by this id, in the order they were added.
 
         The field `foreign_ids` of a record has those ids: an object of texts, or lists of texts, by the name of the

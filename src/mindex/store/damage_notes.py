@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from mindex.store.base import Store
 
 REPAIR = "run `mindex doctor --repair NEW.db`, which saves what can be read, or restore a backup"
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 
 
 def damage_notes(store: Store) -> tuple[str, ...]:
@@ -19,5 +19,5 @@ def damage_notes(store: Store) -> tuple[str, ...]:
 
 def first_names(names: tuple[str, ...]) -> str:
     """The first few of some names, and how many there are more."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from mindex.model import Change, Record
-from mindex.model.program_numbers import Renumbered, Slot
+from mindex.datatypes import Change, Record
+from mindex.datatypes.program_numbers import Renumbered, Slot
 from mindex.store.results import Access
 
 

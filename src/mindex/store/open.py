@@ -16,8 +16,8 @@ from mindex.store.sqlite.store import SqliteStore
 from mindex.user_folders import default_database
 
 if TYPE_CHECKING:
-    from mindex.model import Report
-    from mindex.model.reports import RepairReport
+    from mindex.datatypes import Report
+    from mindex.datatypes.reports import RepairReport
     from mindex.store.sqlite.backup import SqliteBackups
 
 

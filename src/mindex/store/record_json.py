@@ -4,8 +4,8 @@ import json
 from operator import attrgetter
 from typing import Any
 
-from mindex.model import Record
-from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.datatypes import Record
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 
 encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every value
 _STORED = tuple(one.name for one in ENTRY_PROPERTIES)

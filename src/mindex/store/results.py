@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from mindex.model import Document, KeywordNode, Record
+from mindex.datatypes import Document, KeywordNode, Record
 from mindex.nul import without_nul
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.model.administration import Grant
+    from mindex.datatypes.administration import Grant
 
 # What records are counted by.
 Label: TypeAlias = Literal["tag", "type"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindex.model import Change, Record
+from mindex.datatypes import Change, Record
 from mindex.values import dataclass
 
 

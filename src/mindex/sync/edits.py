@@ -11,12 +11,12 @@ from dataclasses import field, replace
 from typing import Any, cast
 
 from mindex.clock import FIRST_MS, LAST_MS
-from mindex.model import Kind, Record
-from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.datatypes import Kind, Record
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 from mindex.nul import without_nul
 from mindex.sync.field_changes import MISSING, FieldChange
 from mindex.sync.stamps import is_stamp
-from mindex.transfer.importers.json_lines import MOST_VALUES
+from mindex.transfer.importers.json_lines import MAX_VALUES
 from mindex.transfer.jsonl_rows import InvalidRow, decode_row, encode_value
 from mindex.values import dataclass
 
@@ -127,7 +127,7 @@ def checked_line(line: bytes) -> tuple[str, str]:
     match = _SUM.fullmatch(line)
     if match is None or checksum(match[1]) != match[2].decode():
         raise InvalidRow("its checksum is wrong: it was cut off or changed")
-    if sum(map(line.count, (b"[", b"{", b","))) > MOST_VALUES:
+    if sum(map(line.count, (b"[", b"{", b","))) > MAX_VALUES:
         raise InvalidRow("it holds too many values")
     try:
         return f"{match[1].decode()}}}", match[2].decode()

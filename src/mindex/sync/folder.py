@@ -11,8 +11,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO
 
+from mindex.datatypes.sync import IgnoredLine
 from mindex.errors import MindexError, NotFoundError
-from mindex.model.sync import IgnoredLine
 from mindex.private_files import open_private, shared_permissions
 from mindex.regular_files import NOT_THROUGH_LINKS, open_regular
 from mindex.sync.edits import checked_line, head_of

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Record
 from mindex.errors import MindexError
-from mindex.model import Change, Record
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.rules.undo_batch_ids import UNDO_OF

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
+from mindex.datatypes import Change, Record
+from mindex.entries.field_specs import FIELDS, record_values
+from mindex.entries.profile import with_unchecked_data
 from mindex.errors import MindexError
 from mindex.ids import short_hash
-from mindex.memories.field_specs import FIELDS, record_values
-from mindex.memories.profile import with_unchecked_data
-from mindex.model import Change, Record
 from mindex.store.export_rows import ExportRow
 from mindex.store.sync_rows import MergedChange
 from mindex.sync.edits import SETTABLE, Edit, Origin, compact, encoded_value

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mindex.model import Record
-from mindex.model.sync import HeldLines, IgnoredLine, SyncConflict
+from mindex.datatypes import Record
+from mindex.datatypes.sync import HeldLines, IgnoredLine, SyncConflict
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.sync_rows import MergedRecord, SyncRow

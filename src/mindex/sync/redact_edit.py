@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 from mindex.redaction.json_values import redact_value
 from mindex.redaction.redactor import Redactor
 from mindex.sync.edits import Edit

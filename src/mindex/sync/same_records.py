@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mindex.datatypes import Record
+from mindex.entries.field_specs import FIELDS, UNIQUE, record_values
 from mindex.errors import ConflictError
-from mindex.memories.field_specs import FIELDS, UNIQUE, record_values
-from mindex.model import Record
 from mindex.store.base import Store
 
 _BY = "sync"

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindex.clock import now_ms, to_iso
+from mindex.datatypes import Check, Progress, Report
+from mindex.datatypes.sync import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError
 from mindex.ids import new_id
-from mindex.model import Check, Progress, Report
-from mindex.model.sync import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.sync_rows import SyncRow

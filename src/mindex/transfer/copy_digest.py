@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from mindex.model import Collection, Document, Record, RecordVectors
+from mindex.datatypes import Collection, Document, Record, RecordVectors
 from mindex.store.export_rows import ExportRow
 
 # The tables of a copy, in the order of its report. Kinds of entries stand between the chunks and their history.

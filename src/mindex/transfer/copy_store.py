@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
+from mindex.datatypes import Document, Model, Progress, Record, Report
+from mindex.datatypes.spaces import Space
+from mindex.datatypes.transfer import CopiedTable, CopyReport
 from mindex.embedding.canary import is_same
 from mindex.errors import ConflictError, UsageError
-from mindex.model import Document, Model, Progress, Record, Report
-from mindex.model.spaces import Space
-from mindex.model.transfer import CopiedTable, CopyReport
 from mindex.store.base import DocumentUpdate, Store
 from mindex.store.export_rows import ExportRow, ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.transfer.copy_digest import FILES, PARTS_OF_ENTRIES, UNCOMPARED, VECTORS, StoreDigests, without_time

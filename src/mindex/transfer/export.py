@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from mindex.datatypes import Collection, Progress, Report
+from mindex.datatypes.transfer import ExportReport, Format
 from mindex.errors import ConflictError, MindexError, UsageError
-from mindex.model import Collection, Progress, Report
-from mindex.model.transfer import ExportReport, Format
 from mindex.private_files import make_private_folder, open_private
 from mindex.regular_files import open_regular
 from mindex.store.base import Store

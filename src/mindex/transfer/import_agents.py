@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mindex.datatypes import Change, Record
+from mindex.entries.profile import profile_id
 from mindex.errors import UsageError
 from mindex.ids import short_hash
-from mindex.memories.profile import profile_id
-from mindex.model import Change, Record
 from mindex.store.export_rows import ExportRow
 from mindex.store.rules.undo_batch_ids import implied_batch
 

@@ -7,18 +7,18 @@ from itertools import chain
 from math import isfinite
 
 from mindex.clock import FIRST_MS, LAST_MS
-from mindex.memories import validation
-from mindex.memories.field_specs import FIELDS, validate_fields
-from mindex.memories.skill_schedule import validate_trigger
-from mindex.model import KINDS, Record
-from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.datatypes import KINDS, Record
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES
+from mindex.entries import validation
+from mindex.entries.field_specs import FIELDS, validate_fields
+from mindex.entries.skill_schedule import validate_trigger
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.import_redaction import free_texts
 from mindex.transfer.jsonl_rows import InvalidRow
 
 _ID = re.compile(r"[a-z0-9]{4,64}")
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 _TIMES = tuple(one for one in ENTRY_PROPERTIES if one.value == "time")
 _NAMES = tuple(one.name for one in ENTRY_PROPERTIES if one.value == "text" and not one.redacted)
 
@@ -91,8 +91,8 @@ def _check_texts(row: ExportRow) -> None:
             size += len(text.encode())
     except UnicodeEncodeError:
         raise InvalidRow("it holds half a character (a lone surrogate)") from None
-    if size > _MOST_BYTES * (1 + len(row.history)):
-        raise InvalidRow(f"it is longer than {_MOST_BYTES // 2**20} MiB")
+    if size > _MAX_BYTES * (1 + len(row.history)):
+        raise InvalidRow(f"it is longer than {_MAX_BYTES // 2**20} MiB")
 
 
 def _names(row: ExportRow) -> Iterator[str]:

@@ -7,9 +7,9 @@ from math import isfinite
 from typing import Any, cast
 
 from mindex.config import SecretsMode
-from mindex.memories.validation import validate_fields_json, validate_text
-from mindex.model import Collection, Document, Record
-from mindex.model.record_properties import ENTRY_PROPERTIES
+from mindex.datatypes import Collection, Document, Record
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES
+from mindex.entries.validation import validate_fields_json, validate_text
 from mindex.redaction.json_values import redact_value
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import Accesses, ExportRow

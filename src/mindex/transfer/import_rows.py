@@ -13,11 +13,11 @@ from typing import Literal
 
 from mindex.clock import to_iso
 from mindex.config import SecretsMode
+from mindex.datatypes import Progress, Record, Report
+from mindex.datatypes.program_numbers import NUMBERED_KINDS, Renumbered
+from mindex.datatypes.transfer import ImportReport, MergedRow, TableReport
+from mindex.entries.field_specs import UNIQUE
 from mindex.errors import MindexError, StoreError
-from mindex.memories.field_specs import UNIQUE
-from mindex.model import Progress, Record, Report
-from mindex.model.program_numbers import NUMBERED_KINDS, Renumbered
-from mindex.model.transfer import ImportReport, MergedRow, TableReport
 from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
@@ -31,7 +31,7 @@ from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 
 _BATCH = 500
 _BATCH_CHARACTERS = 4_000_000
-_MOST_REASONS = 5  # of a table
+_MAX_REASONS = 5  # of a table
 _UNREADABLE = "unreadable"  # stands for the table of rows that are in none
 _Outcome = Literal["stored", "merged", "dropped"]
 _SEARCHED_TOGETHER = 50  # rows that are searched for secrets at once
@@ -149,7 +149,7 @@ class _TableCounts:
 
 def _first(reasons: list[str]) -> list[str]:
     """The first reasons of a table; `skipped` has all of them, row by row."""
-    return reasons if len(reasons) <= _MOST_REASONS else [*reasons[:_MOST_REASONS], "…"]
+    return reasons if len(reasons) <= _MAX_REASONS else [*reasons[:_MAX_REASONS], "…"]
 
 
 @dataclass(slots=True)

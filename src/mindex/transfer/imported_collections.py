@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
+from mindex.datatypes import Collection, Document, Record
+from mindex.files.collections import free_name
 from mindex.ids import short_hash
-from mindex.ingest.collections import free_name
-from mindex.model import Collection, Document, Record
 from mindex.store.base import DocumentUpdate, Store
 from mindex.store.export_rows import ExportRow
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mindex.datatypes import Record
+from mindex.datatypes.transfer import SkippedRow as SkippedRow
+from mindex.entries.summary import summarize
 from mindex.ids import short_hash
-from mindex.memories.summary import summarize
-from mindex.model import Record
-from mindex.model.transfer import SkippedRow as SkippedRow
 from mindex.store.base import Access
 from mindex.store.export_rows import Accesses as Accesses
 from mindex.store.export_rows import ExportRow as ExportRow
@@ -33,7 +33,7 @@ class OtherRows:
 ReadRow: TypeAlias = ExportRow | DocumentRows | SkippedRow | OtherRows
 
 EMPTY = "it is empty"
-_MOST_ACCESSES = 2**31  # more than any program counted, and every engine can hold it
+_MAX_ACCESSES = 2**31  # more than any program counted, and every engine can hold it
 
 
 class Importer:
@@ -101,5 +101,5 @@ def memory_row(
 def accesses(count: int | None, last_at: int | None, log: tuple[Access, ...] = ()) -> Accesses | None:
     """Return how often a foreign row was read; None for one that never was."""
     last = max([last_at or 0, *(one.at for one in log)])
-    times = len(log) if count is None else min(max(0, count), _MOST_ACCESSES)
+    times = len(log) if count is None else min(max(0, count), _MAX_ACCESSES)
     return Accesses(times, last, log) if count or last else None

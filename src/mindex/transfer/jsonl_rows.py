@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from mindex.clock import from_iso, to_iso
+from mindex.datatypes import Change, Collection, Document, Record
+from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.errors import MindexError
-from mindex.model import Change, Collection, Document, Record
-from mindex.model.record_properties import RecordProperty, in_order
 from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, Extraction, Link
 from mindex.store.rules.undo_batch_ids import implied_batch
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from mindex.clock import to_iso
+from mindex.datatypes import Collection, Record
+from mindex.datatypes.record_properties import in_order
 from mindex.ids import short_hash
-from mindex.model import Collection, Record
-from mindex.model.record_properties import in_order
 from mindex.transfer.jsonl_rows import encode_value
 
 MARK = "exported by: mindex"

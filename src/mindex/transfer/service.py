@@ -6,10 +6,10 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO
 
+from mindex.datatypes import Report
+from mindex.datatypes.transfer import CopyReport, ExportReport, Format, ImportReport
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError, NotFoundError, UsageError
-from mindex.model import Report
-from mindex.model.transfer import CopyReport, ExportReport, Format, ImportReport
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.open import open_store

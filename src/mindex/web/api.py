@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mindex import __version__
+from mindex.datatypes import KINDS, MODES, TYPES
 from mindex.errors import MindexError, UsageError
 from mindex.http_access.current_principal import require_write
-from mindex.model import KINDS, MODES, TYPES
 from mindex.present.answer_view import VIEWS
 from mindex.present.error_json import error_json
 from mindex.present.history import change_json

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
+from mindex.datatypes import QueryTerms, Record
 from mindex.errors import MindexError
 from mindex.memory import Memory
-from mindex.model import QueryTerms, Record
 from mindex.search.query import parse
 from mindex.text_match import matched_ranges
 from mindex.web.markup import markdown, marked
@@ -18,7 +18,7 @@ from mindex.web.site import Call, Site
 
 _LINES = re.compile(r"(\d{1,7})-(\d{1,7})")
 _MARKDOWN = (".md", ".mdx", ".markdown")
-_MOST_RENDERED = 400_000  # characters: a longer file is shown line by line
+_MAX_RENDERED = 400_000  # characters: a longer file is shown line by line
 
 
 def file_routes(site: Site) -> list[Route]:
@@ -31,7 +31,7 @@ def _show(call: Call) -> Response:
     record = memory.lookup.read_file(f"{collection}/{path}")
     span = _LINES.fullmatch(call.given("lines"))
     hit = (int(span[1]), int(span[2])) if span else None
-    is_markdown = path.lower().endswith(_MARKDOWN) and len(record.text) <= _MOST_RENDERED
+    is_markdown = path.lower().endswith(_MARKDOWN) and len(record.text) <= _MAX_RENDERED
     is_source = not is_markdown or call.given("view") == "source"
     query = call.given("q")
     terms = parse(query).terms if query else None

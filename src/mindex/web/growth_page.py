@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from mindex.model.growth import MemoryGrowth, Period
+from mindex.datatypes.growth import MemoryGrowth, Period
 from mindex.present.growth import period_name
 from mindex.present.text import amount
 from mindex.web.site import Call, Site

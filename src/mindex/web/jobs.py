@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mindex.datatypes import Progress
+from mindex.datatypes.results import Report
 from mindex.errors import ConflictError, MindexError
-from mindex.model import Progress
-from mindex.model.results import Report
 
 logger = logging.getLogger(__name__)
 

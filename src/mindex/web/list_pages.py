@@ -11,17 +11,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mindex.clock import to_iso
+from mindex.entries.field_specs import FIELDS, FieldEntryKind, FieldSpec
+from mindex.entries.timeline import MAX_EVENTS
 from mindex.errors import NotFoundError, UsageError
-from mindex.memories.field_specs import FIELDS, FieldSpec, ThingKind
-from mindex.memories.timeline import MOST_EVENTS
 from mindex.present.record_view import stored_fields
 from mindex.web.paths import record_path
 from mindex.web.record_pages import history_row
 from mindex.web.site import Call, Site
 
 _SESSIONS = 30
-_THINGS: Mapping[str, ThingKind] = {"people": "contact", "projects": "project", "skills": "skill"}
-_MOST_THINGS = 500
+_THINGS: Mapping[str, FieldEntryKind] = {"people": "contact", "projects": "project", "skills": "skill"}
+_MAX_THINGS = 500
 
 
 def list_routes(site: Site) -> list[Route]:
@@ -32,7 +32,7 @@ def list_routes(site: Site) -> list[Route]:
         site.page("/profile", _profile),
         site.form("/profile/set", _set_profile),
         site.form("/profile/rollback", _roll_back),
-        *(site.page(f"/{name}", _things) for name in _THINGS),
+        *(site.page(f"/{name}", _field_entries) for name in _THINGS),
         *(site.form(f"/{name}/add", _add_thing) for name in _THINGS),
         *(site.form(f"/{name}/{{id}}/edit", _edit_thing) for name in _THINGS),
     ]
@@ -58,10 +58,10 @@ def _conversation(call: Call) -> Response:
 def _timeline(call: Call) -> Response:
     after, before, query = call.given("after"), call.given("before"), call.given("q")
     kinds = [kind for kind in call.request.query_params.getlist("kind") if kind]
-    events = call.memory.timeline.events(after or None, before or None, query, kinds=kinds, limit=MOST_EVENTS)
+    events = call.memory.timeline.events(after or None, before or None, query, kinds=kinds, limit=MAX_EVENTS)
     days = [(day, list(those)) for day, those in groupby(events, key=lambda event: to_iso(event.at)[:10])]
     chosen = {"after": after, "before": before, "q": query, "kind": kinds[0] if kinds else ""}
-    return call.render("timeline.html", days=days, chosen=chosen, is_cut=len(events) == MOST_EVENTS)
+    return call.render("timeline.html", days=days, chosen=chosen, is_cut=len(events) == MAX_EVENTS)
 
 
 # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -95,7 +95,7 @@ def _roll_back(call: Call) -> Response:
 # ── people, projects and skills ───────────────────────────────────────────────────────────────────────────────
 
 
-def _kind(call: Call) -> tuple[str, ThingKind]:
+def _kind(call: Call) -> tuple[str, FieldEntryKind]:
     """The name of the page, and the kind of what it lists."""
     name = call.request.url.path.split("/")[1]
     return name, _THINGS[name]
@@ -121,9 +121,9 @@ def _given(call: Call, spec: FieldSpec) -> object:
         raise UsageError(f"{spec.name.replace('_', ' ')} is no JSON", spec.help) from None
 
 
-def _things(call: Call) -> Response:
+def _field_entries(call: Call) -> Response:
     name, kind = _kind(call)
-    page = call.memory.things(kind).list(limit=_MOST_THINGS)
+    page = call.memory.field_entries(kind).list(limit=_MAX_THINGS)
     specs = FIELDS[kind]
     shown = [
         (record, stored_fields(record), {spec.name: _form_text(spec, record.fields.get(spec.name)) for spec in specs})
@@ -136,13 +136,13 @@ def _things(call: Call) -> Response:
 def _add_thing(call: Call) -> Response:
     name, kind = _kind(call)
     fields: dict[str, Any] = {spec.name: _given(call, spec) for spec in FIELDS[kind] if call.given(spec.name)}
-    record = call.memory.things(kind).add(**fields)
+    record = call.memory.field_entries(kind).add(**fields)
     return call.done(f"/{name}", f"{record.title} was added.")
 
 
 def _edit_thing(call: Call) -> Response:
     name, kind = _kind(call)
-    things = call.memory.things(kind)
+    things = call.memory.field_entries(kind)
     record = things.get(call.named("id"))
     fields: dict[str, Any] = {}
     for spec in FIELDS[kind]:

@@ -19,17 +19,17 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from mindex.model import QueryTerms, Range
+from mindex.datatypes import QueryTerms, Range
 from mindex.text_match import matched_ranges
 from mindex.web.paths import file_path
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<fields>.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _WORDS = re.compile(r"\s+|[^\W_]+|.", re.DOTALL)
 _BLANK_LINES = re.compile(r"[ \t]*\n\s*\n")
-_MOST_COMPARED = 20_000  # characters: longer texts are shown one after the other
+_MAX_COMPARED = 20_000  # characters: longer texts are shown one after the other
 # Pairs of equal words are what comparing costs: prose of that length has 2 million and takes half a second, a line of
 # full stops has 98 million and takes ten, in which the page answers nobody.
-_MOST_PAIRS = 4_000_000
+_MAX_PAIRS = 4_000_000
 _BLOCKS = ("paragraph_open", "heading_open", "fence", "code_block", "tr_open", "list_item_open", "hr")
 
 
@@ -50,11 +50,11 @@ def without_blank_lines(text: Markup) -> Markup:
 def text_difference(before: str, after: str) -> Markup:
     """One text with what was removed as `<del>` and what was added as `<ins>`, word by word."""
     one_after_the_other = Markup("<del>{}</del>\n<ins>{}</ins>").format(before, after)
-    if len(before) + len(after) > _MOST_COMPARED:
+    if len(before) + len(after) > _MAX_COMPARED:
         return one_after_the_other
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     counts = Counter(new)
-    if sum(count * counts[word] for word, count in Counter(old).items()) > _MOST_PAIRS:
+    if sum(count * counts[word] for word, count in Counter(old).items()) > _MAX_PAIRS:
         return one_after_the_other
     parts: list[Markup] = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

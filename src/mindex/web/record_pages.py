@@ -8,9 +8,9 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from mindex.datatypes import Change, Record
 from mindex.errors import ConflictError, NotFoundError, UsageError
 from mindex.memory import Memory
-from mindex.model import Change, Record
 from mindex.present.history import changed_lines
 from mindex.present.record_view import anchor_view, own_fields, summary_of
 from mindex.search.service import current_anchor

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mindex import __version__
 from mindex.clock import to_iso
-from mindex.model import KINDS, TYPES
+from mindex.datatypes import KINDS, TYPES
 from mindex.present.record_view import field_text, summary_of
 from mindex.present.text import amount
 from mindex.web.markup import markdown, marked, text_difference, without_blank_lines

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
+from mindex.datatypes import KINDS, Answer, Hit, QueryTerms
+from mindex.datatypes.guidance import Guidance
 from mindex.errors import UsageError
-from mindex.model import KINDS, Answer, Hit, QueryTerms
-from mindex.model.guidance import Guidance
 from mindex.present.budget import snippet
 from mindex.present.record_view import RecordView, view_record
 from mindex.text_match import matched_ranges

@@ -17,18 +17,18 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from mindex.command_words import in_page_words
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import AccessDeniedError, MindexError, NotFoundError, read_only_token
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.middleware import is_navigation
 from mindex.http_access.sessions import Session, Sessions
 from mindex.memory import Memory
-from mindex.model.tokens import Principal
 from mindex.web.jobs import Jobs
 from mindex.web.render import render
 
 if TYPE_CHECKING:
-    from mindex.model import Change
+    from mindex.datatypes import Change
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from starlette.responses import Response
 from starlette.routing import Route
 
+from mindex.datatypes import Check
+from mindex.datatypes.results import Report
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import Check
-from mindex.model.results import Report
 from mindex.present.entries import secrets_removed_text
 from mindex.present.reports import index_text
 from mindex.present.settings import settings_json

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.datatypes import Record
 from mindex.errors import MindexError, UsageError
 from mindex.mcp.dialect import Dialect
 from mindex.mcp.dialect_parts import ROOT, NoteWrite, checked_path
 from mindex.mcp.tools import REVISES, Omitted, Toolset, tool, tool_result
-from mindex.model import Record
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 

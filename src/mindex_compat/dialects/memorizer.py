@@ -7,14 +7,14 @@ Its ids of facts, contacts, projects and skills are integers: the record's numbe
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 
+from mindex.datatypes import Guidance
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
-from mindex.model import Guidance
-from mindex_compat.dialects.memorizer_contacts_projects_skills import ThingTools
-from mindex_compat.dialects.memorizer_export_import import ExportImportTools
-from mindex_compat.dialects.memorizer_facts_conversations_profile import FactConversationProfileTools
+from mindex_compat.dialects.memorizer_entries import FactConversationProfileTools
+from mindex_compat.dialects.memorizer_field_entries import ThingTools
 from mindex_compat.dialects.memorizer_format import failed
 from mindex_compat.dialects.memorizer_project_sources import ProjectSourceTools
-from mindex_compat.dialects.memorizer_timeline_maintenance import MaintenanceTools
+from mindex_compat.dialects.memorizer_transfer import ExportImportTools
+from mindex_compat.dialects.memorizer_upkeep import MaintenanceTools
 
 # Its clients embed what is missing themselves, with `backfill_embeddings`: a server that is faster than its first call
 # would leave them nothing to see. What they leave is embedded a minute later.

@@ -8,10 +8,10 @@ from typing import Annotated, TypeAlias, cast
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.datatypes import Kind, Record
 from mindex.errors import NotFoundError, SecretError, UsageError
 from mindex.mcp.dialect_parts import Json, Redactor, summary_of
 from mindex.mcp.tools import JsonObject, Toolset
-from mindex.model import Kind, Record
 from mindex_compat.dialects.memorizer_format import category_of, succeeded, utc_text
 
 AgentId = Annotated[str, Field(description="Default main")]

@@ -9,9 +9,9 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
+from mindex.datatypes import ProjectSource, SourceStatus, SourceType
 from mindex.mcp.dialect_parts import Json, parse_time
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, tool
-from mindex.model import ProjectSource, SourceStatus, SourceType
 from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, Numbers, OwnerId
 from mindex_compat.dialects.memorizer_format import utc_text
 

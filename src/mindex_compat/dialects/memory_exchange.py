@@ -11,16 +11,16 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.datatypes import Collection, GetResult, Hit, QueryTerms
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialect import READS_FILES, Dialect
 from mindex.mcp.dialect_parts import body, note_lines, one_line, read_regular, view_answer, view_records
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
-from mindex.model import Collection, GetResult, Hit, QueryTerms
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
 _INDEX_NAME = "memory-exchange"
-_MOST_RESULTS = 10
-_MOST_TAGS = 10
+_MAX_RESULTS = 10
+_MAX_TAGS = 10
 # MemoryExchange builds its index before it answers anything. A small folder takes a second or two.
 _WAIT_SECONDS = 10.0
 _INCOMPLETE = "the index is being built for the first time; this answer has only what is in it so far"
@@ -52,7 +52,7 @@ class MemoryExchangeTools(Toolset):
         complete = self.host.background.wait_for_first_index(_WAIT_SECONDS)
         found = self._memory.search(
             query,
-            limit=min(max(topK, 1), _MOST_RESULTS),
+            limit=min(max(topK, 1), _MAX_RESULTS),
             fusion="rrf",
             floor=0,
             current_file=currentFilePath,
@@ -122,7 +122,7 @@ def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) 
             yield f"Section: {one_line(record.title)}\n"
         yield f"Domain: {one_line(record.domain)}\n"
         if record.tags:
-            yield f"Tags: {one_line(', '.join(record.tags[:_MOST_TAGS]))}\n"
+            yield f"Tags: {one_line(', '.join(record.tags[:_MAX_TAGS]))}\n"
         yield f"\n{body(record.text)}\n\n"
 
 

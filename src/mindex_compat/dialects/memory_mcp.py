@@ -17,13 +17,13 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, CallTool
 from pydantic import BeforeValidator, Field, ValidationError
 
 from mindex.clock import now_ms
+from mindex.datatypes import Answer, Guidance, Record
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialect_parts import MAX_LIMIT, Scope, estimate_importance, parse, parse_expiry, parse_time
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
-from mindex.model import Answer, Guidance, Record
+from mindex_compat.dialects.memory_mcp_defaults import FAMILIES, Family, classify, days_kept, moment_after
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text, recalled_ids
-from mindex_compat.dialects.memory_mcp_type_and_lifetime import FAMILIES, Family, classify, days_kept, moment_after
 
 logger = logging.getLogger(__name__)
 

@@ -16,16 +16,16 @@ from itertools import count
 from typing import Any
 
 from mindex.clock import to_iso
+from mindex.datatypes import Answer, Record
 from mindex.mcp.dialect_parts import Json, RankingSignals, summary_of
 from mindex.mcp.tools import JsonObject
-from mindex.model import Answer, Record
-from mindex_compat.dialects.memory_mcp_type_and_lifetime import family_of
+from mindex_compat.dialects.memory_mcp_defaults import family_of
 
 # How many characters of the query the result repeats.
 _MAX_ECHO = 200
 _MIN_ECHO = 20
 # A summary of fewer characters tells nothing: then fewer entries are shown instead.
-_LEAST_SUMMARY = 24
+_MIN_SUMMARY = 24
 _INDENT = "    "
 _LINE = len(_INDENT) + len(",\n")  # of a row
 
@@ -109,7 +109,7 @@ class RecallResult:
         return result | ({"notes": [*notes]} if notes else {})  # not in Memory MCP: what the caller should know
 
 
-def _index(records: Sequence[Record], size: int, least: int = _LEAST_SUMMARY) -> tuple[list[JsonObject], int]:
+def _index(records: Sequence[Record], size: int, least: int = _MIN_SUMMARY) -> tuple[list[JsonObject], int]:
     """Return the entries of the index that fit, and their size; summaries have at least so many characters."""
     summaries = [summary_of(record) for record in records]
 

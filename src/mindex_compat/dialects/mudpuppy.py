@@ -17,11 +17,11 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
+from mindex.datatypes import Answer, Guidance, Hit, Mode, Record
 from mindex.errors import UsageError
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialect_parts import MAX_LIMIT, Json, SearchOptions
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, OnError, Toolset, json_result, tool
-from mindex.model import Answer, Guidance, Hit, Mode, Record
 
 PROGRAM = "mudpuppy"
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]

@@ -9,11 +9,11 @@ from urllib.parse import quote, unquote
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from mindex.datatypes import Record
 from mindex.errors import NotFoundError
 from mindex.mcp.dialect import Dialect
 from mindex.mcp.dialect_parts import summary_of, to_json, view_record
 from mindex.mcp.tools import READS, JsonObject, Toolset, compact_json_result, tool
-from mindex.model import Record
 
 _LIMIT = 10
 _DOC, _RECORD = "doc://", "memory://"

@@ -16,21 +16,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mindex.datatypes import Change, Record
 from mindex.errors import MindexError, UsageError
-from mindex.model import Change, Record
 from mindex.transfer.importer_parts import (
     EMPTY,
+    FIELD_ENTRY_KINDS,
     FIELDS,
     LINK_OUT,
     MAX_VALUES_BYTES,
-    THING_KINDS,
     ExportRow,
+    FieldEntryKind,
     FieldSpec,
     Link,
     OtherRows,
     ReadRow,
     SkippedRow,
-    ThingKind,
     accesses,
     foreign_id,
     json_size,
@@ -51,7 +51,7 @@ from mindex_compat.importers.sqlite_source import INDEX, VECTORS, DatabaseImport
 _FACT = "id agent_id fact category source confidence created_at updated_at last_accessed_at".split()
 _THING = ("id", "agent_id", "name", "created_at")
 _TURN = ("id", "agent_id", "session_id", "user_message", "agent_response", "tags", "created_at")
-_TABLES: Mapping[str, ThingKind] = {f"{kind}s": kind for kind in THING_KINDS}
+_TABLES: Mapping[str, FieldEntryKind] = {f"{kind}s": kind for kind in FIELD_ENTRY_KINDS}
 _NUMBERED = ("facts", *_TABLES)
 _UNKNOWN = "project_sources"  # of later versions, undocumented
 _COMES_FROM = "source"
@@ -130,7 +130,7 @@ class Memorizer(DatabaseImporter):
         for row in database.rows("conversations", *_TURN):
             yield self._turn(row, database.modified)
         yield from _profiles(database)
-        yield from _things(database)
+        yield from _field_entries(database)
         if others := database.count(_UNKNOWN):
             reason = f"nothing is known of this table; its {others:,} rows stay there"
             yield SkippedRow(_UNKNOWN, reason, row=False)
@@ -241,7 +241,7 @@ def _profile(agent: str, row: Mapping[str, Any], older: list[_OldVersion], modif
 # ── contacts, projects, skills ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _things(database: ForeignDatabase) -> Iterator[ReadRow]:
+def _field_entries(database: ForeignDatabase) -> Iterator[ReadRow]:
     """Yield the contacts, projects and skills."""
     # A project names contacts by their integer ids; here they have other ids.
     contacts = {key_of(row): _thing_id("contacts", row) for row in database.rows("contacts", *_THING)}
@@ -255,7 +255,7 @@ def _thing_id(table: str, row: ForeignRow) -> str:
     return foreign_id(_NAME, table, _agent(row), key_of(row), row["created_at"], foreign.text(row["name"]))
 
 
-def _thing(table: str, kind: ThingKind, row: ForeignRow, contacts: Mapping[str, str], modified: int) -> ReadRow:
+def _thing(table: str, kind: FieldEntryKind, row: ForeignRow, contacts: Mapping[str, str], modified: int) -> ReadRow:
     key, where = key_of(row), f"{table} {key_of(row)}"
     if not foreign.text(row["name"]).strip():
         return SkippedRow(where, "it has no name")
@@ -280,7 +280,9 @@ def _thing(table: str, kind: ThingKind, row: ForeignRow, contacts: Mapping[str, 
     return ExportRow(replace(record, fields={**record.fields, "foreign_ids": {_NAME: key}}), where=where)
 
 
-def _fields(kind: ThingKind, row: ForeignRow, contacts: Mapping[str, str]) -> tuple[dict[str, object], dict[str, Any]]:
+def _fields(
+    kind: FieldEntryKind, row: ForeignRow, contacts: Mapping[str, str]
+) -> tuple[dict[str, object], dict[str, Any]]:
     """Return the values that our fields allow, and those that they do not."""
     fields: dict[str, object] = {}
     refused: dict[str, Any] = {}

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mindex.datatypes import IMPORTED, Collection, Document
 from mindex.ids import short_hash
-from mindex.model import IMPORTED, Collection, Document
 from mindex.transfer.importer_parts import (
     EMPTY,
     LARGEST_NUMBER,

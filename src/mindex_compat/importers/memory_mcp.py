@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mindex.model import Change, Record
+from mindex.datatypes import Change, Record
 from mindex.transfer.importer_parts import (
     Access,
     ExportRow,

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import ProviderError
-from mindex.model import Model, VectorArray
 from mindex.providers.provider_parts import (
     MAX_CHARACTERS,
     SAMPLE,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from mindex.datatypes import Progress, Report, Role
 from mindex.errors import ProviderError, UsageError
-from mindex.model import Progress, Report, Role
 from mindex.providers.provider_parts import (
     PRESETS,
     SETTINGS,

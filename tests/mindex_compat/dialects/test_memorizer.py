@@ -14,12 +14,12 @@ import pytest
 from mcp_types import CallToolResult
 
 from mcp import Client, StdioServerParameters
+from mindex.datatypes import TYPES, Record
 from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex.model import TYPES, Record
 from mindex.store.export_rows import ExportRow, RestoreOptions
 from mindex_compat.dialects.memorizer_format import CATEGORIES, FAMILIES, end_of, plain, start_of
 from tests.generating import Answers, ChatServer, always, chat_server

@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 from mcp import Client
-from mindex.ingest.document_metadata import domain_of_current_file
+from mindex.datatypes import Progress
+from mindex.files.document_metadata import domain_of_current_file
 from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
-from mindex.model import Progress
 from mindex.present.fence import body
 from mindex_compat.dialects.memory_exchange import domain_map
 from mindex_compat.dialects.memory_exchange_flags import FLAGS, settings_of_flags

@@ -14,13 +14,13 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
 from mcp import Client, MCPError, StdioServerParameters
 from mindex.clock import now_ms
-from mindex.memories.lifecycle import NewMemory
+from mindex.datatypes import TYPES, Answer, Hit, Record
+from mindex.entries.lifecycle import NewMemory
 from mindex.memory import Memory
-from mindex.model import TYPES, Answer, Hit, Record
 from mindex.time_parser import parse_time
 from mindex_compat.dialects.memory_mcp import all_words
+from mindex_compat.dialects.memory_mcp_defaults import FAMILIES, classify, days_kept
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, recall_text
-from mindex_compat.dialects.memory_mcp_type_and_lifetime import FAMILIES, classify, days_kept
 from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until

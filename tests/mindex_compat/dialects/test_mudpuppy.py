@@ -14,8 +14,8 @@ import pytest
 
 from mcp import Client, StdioServerParameters
 from mindex.clock import now_ms
+from mindex.datatypes import TYPES
 from mindex.memory import Memory
-from mindex.model import TYPES
 from mindex_compat.dialects.mudpuppy import FAMILIES
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, Served, structured, text

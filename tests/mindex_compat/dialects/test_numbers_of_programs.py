@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from mcp import Client
+from mindex.datatypes.transfer import ImportReport
 from mindex.memory import Memory
-from mindex.model.transfer import ImportReport
 from tests.mcp.conftest import KEYWORD, Served, text
 from tests.mindex_compat.importers.foreign_programs import NOON, SCHEMAS, fill
 

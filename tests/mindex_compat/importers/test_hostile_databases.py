@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes.transfer import ImportReport
 from mindex.errors import MindexError
 from mindex.memory import Memory
-from mindex.model.transfer import ImportReport
 from mindex.transfer.format_detection import detect_importer
 from mindex_compat import foreign_sqlite
 from mindex_compat.foreign_sqlite import ForeignDatabase, OverdueError

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Filters, Record
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.model import Filters, Record
 from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
 from tests.conftest import write
 from tests.mindex_compat.importers import foreign_programs

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mindex.datatypes import Filters
 from mindex.memory import Memory
-from mindex.model import Filters
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import load_importer
 from tests.mindex_compat.importers import foreign_programs

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mindex.clock import from_iso
+from mindex.datatypes import Usage
+from mindex.datatypes.transfer import ImportReport, TableReport
 from mindex.memory import Memory
-from mindex.model import Usage
-from mindex.model.transfer import ImportReport, TableReport
 from mindex.present.transfer import import_text
 from tests.mindex_compat.importers.foreign_programs import mudpuppy
 from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, Rows, fill
@@ -212,7 +212,7 @@ def test_a_memory_of_memory_mcp_keeps_its_use_and_what_changed_it(tmp_path: Path
     last = changed.after.fields["provenance"]
     assert isinstance(last, dict)
     assert (last["source"], last["user_id"], last["changes"]["note"]) == ("editor", "mallory", "as he asked")
-    deleted = memory.store.retrieval.known_as("mem_b")[0]
+    deleted = memory.store.retrieval.find_by_foreign_id("mem_b")[0]
     *_, forgotten = memory.history(deleted)
     provenance = forgotten.after.fields["provenance"]
     assert isinstance(provenance, dict)

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from mindex.datatypes.guidance import Guidance
 from mindex.mcp.dialect import Dialect
 from mindex.mcp.memory_host import MemoryHost
-from mindex.model.guidance import Guidance
 
 # The classes need the SDK, and the handshake is answered before it is imported: each is looked up when it is made.
 _TOOLSETS = (
-    ("mindex.mcp.native.search_get", "SearchTools"),
-    ("mindex.mcp.native.remember_update_forget", "WriteTools"),
-    ("mindex.mcp.native.index_status", "IndexTools"),
+    ("mindex.mcp.native.retrieval", "SearchTools"),
+    ("mindex.mcp.native.write_tools", "WriteTools"),
+    ("mindex.mcp.native.index_tools", "IndexTools"),
 )
 
 

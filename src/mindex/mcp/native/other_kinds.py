@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from mindex.datatypes import ExtractionReport
+from mindex.entries.field_specs import FIELDS, FieldEntryKind
 from mindex.errors import UsageError
-from mindex.memories.field_specs import FIELDS, ThingKind
 from mindex.memory import Memory
-from mindex.model import ExtractionReport
 from mindex.present.entries import thing_added_json, thing_added_text, turn_added_json, turn_added_text
 from mindex.present.history import fields_changed_json, fields_changed_text
 from mindex.present.to_json import Json
 
-KINDS = ("memory", "turn", "profile", *get_args(ThingKind))
+KINDS = ("memory", "turn", "profile", *get_args(FieldEntryKind))
 _TURN_FIELDS = ("user_message", "agent_response", "session_id", "at")
 
 # A result as text and as JSON.
@@ -30,7 +30,7 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
         changes, replace = _profile_changes(fields)
         change = memory.profile.set(changes, replace=replace)
         return fields_changed_text(change, "changed"), fields_changed_json(change)
-    things = memory.things(kind)
+    things = memory.field_entries(kind)
     record = things.add(**_known_fields(kind, fields))
     notes = things.notes(record)
     return thing_added_text(record, notes), thing_added_json(record, notes)
@@ -51,7 +51,7 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
         changes, replace = _profile_changes(fields)
         change = memory.profile.set(changes, reason, agent=record.agent, replace=replace)
     elif record.kind in FIELDS:
-        change = memory.things(record.kind).update(record.id, reason, **_known_fields(record.kind, fields))
+        change = memory.field_entries(record.kind).update(record.id, reason, **_known_fields(record.kind, fields))
     else:
         raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
     return fields_changed_text(change, "updated"), fields_changed_json(change)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from mindex.config import cannot_shorten
-from mindex.model import Model, VectorArray
+from mindex.datatypes import Model, VectorArray
 from mindex.provider_table import BY_ROLE, SHORTEN_VECTORS
 from mindex.providers.base import ProviderSettings, create_model
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mindex.model import Model
+from mindex.datatypes import Model
 
 # Where a model's window is not known: what most models read at least.
 _TOKENS = 512

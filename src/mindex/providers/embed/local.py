@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import EmbeddingError, ProviderError
-from mindex.model import Model, VectorArray
 from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.embed.base import Embedder
 from mindex.providers.model_files import is_path

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from mindex.model import VectorArray
+from mindex.datatypes import VectorArray
 from mindex.providers.cache_files import read_small, small_file, write_small
 from mindex.values import dataclass
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 
+from mindex.datatypes import Model
 from mindex.errors import EmbeddingError, ProviderError
-from mindex.model import Model
 from mindex.providers.base import raise_as
 from mindex.providers.embed.known_models import space
 from mindex.providers.embed.local import OUTPUTS, POOLED, POOLED_OUTPUT, LocalEmbedder

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 
+from mindex.datatypes import Model, VectorArray
 from mindex.errors import EmbeddingError
-from mindex.model import Model, VectorArray
 from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
 from mindex.providers.embed.known_models import space
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, Card, CardFile, background_of

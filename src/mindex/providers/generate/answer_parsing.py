@@ -10,7 +10,7 @@ from mindex.errors import GenerationError
 from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Generator, Prompt
 
 # An answer longer than so many times the limit is not cut, but unusable.
-_TOO_MUCH = 10
+_MAX_LENGTH_FACTOR = 10
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 _FENCED = re.compile(r"\A(```|~~~)[ \t]*[\w+-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*\1\Z", re.DOTALL)
@@ -66,7 +66,7 @@ def json_answer(answer: str) -> object:
 def plain_answer(answer: str, most: int) -> str:
     """Return an answer as sentences on one line, without markup, of at most `most` characters."""
     text = _bounded(answer)
-    if len(text) > most * _TOO_MUCH:
+    if len(text) > most * _MAX_LENGTH_FACTOR:
         raise UnusableAnswer(f"the language model answered with {len(text):,} characters", "try another model")
     if fenced := _FENCED.match(text):
         text = fenced["inside"]

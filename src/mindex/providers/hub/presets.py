@@ -5,7 +5,7 @@ Nothing of them is downloaded before `mindex models pull` asks for it.
 
 import re
 
-from mindex.model import Role
+from mindex.datatypes import Role
 from mindex.values import dataclass
 
 # The pooling of a graph that answers with one vector per text.

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from mindex.datatypes import Role
 from mindex.errors import ProviderError
-from mindex.model import Role
 from mindex.providers.hub.presets import is_repo, preset
 from mindex.temporary_files import replaced_file
 from mindex.user_folders import cache_folder

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 # A gain below this would not be worth vectors that differ in the third digit.
-_LEAST_GAIN = 1.3
+_MIN_GAIN = 1.3
 # Measured: .999. A canary is taken for that of another model below .95.
-_LEAST_COSINE = 0.99
+_MIN_COSINE = 0.99
 _RUNS = 5  # beside busy processes, the fastest of three differed by a fifth for one and the same session
 _TEXTS, _TOKENS = 2, 128
 
@@ -30,11 +30,11 @@ def is_better(candidate: InferenceSession, exact: InferenceSession) -> bool:
     ids = 1000 + np.arange(_TEXTS * _TOKENS, dtype=np.int64).reshape(_TEXTS, _TOKENS) * 7919 % 29000
     sessions = (candidate, exact)
     vectors = [_vectors(session, ids) for session in sessions]  # the first run of a session allocates
-    if float((vectors[0] * vectors[1]).sum(axis=1).min()) < _LEAST_COSINE:
+    if float((vectors[0] * vectors[1]).sum(axis=1).min()) < _MIN_COSINE:
         return False
     runs = [[_seconds(session, ids) for session in sessions] for _ in range(_RUNS)]
     fastest = [min(seconds) for seconds in zip(*runs, strict=True)]
-    return bool(fastest[0] * _LEAST_GAIN <= fastest[1])
+    return bool(fastest[0] * _MIN_GAIN <= fastest[1])
 
 
 def _seconds(session: InferenceSession, ids: NDArray[Any]) -> float:

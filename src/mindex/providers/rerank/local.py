@@ -7,8 +7,8 @@ from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from mindex.datatypes import Role
 from mindex.errors import ProviderError, RerankError
-from mindex.model import Role
 from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.model_files import is_path, read_facts, write_facts
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, OutOfTime, open_engine

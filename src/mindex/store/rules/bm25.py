@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from math import log
 
 from mindex.analyzer import COLUMN_WEIGHTS, analyze_record, is_lone
-from mindex.model import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Record, Term, Without
+from mindex.datatypes import AllOf, AnyOf, KeywordNode, Phrase, Prefix, Record, Term, Without
 from mindex.store.results import ScoredRecord, TermStatistics
 
 K1, B = 1.2, 0.75
 # The least score of a match: scores are divided by each other.
-LEAST_SCORE = 1e-9
-_LEAST_IDF = 1e-6
+MIN_SCORE = 1e-9
+_MIN_IDF = 1e-6
 
 Leaf = Term | Prefix | Phrase
 # The tokens of a record by column, in order.
@@ -30,7 +30,7 @@ TokenColumns = dict[str, list[str]]
 def idf(holders: int, records: int) -> float:
     """The weight of a term that `holders` of `records` hold; almost nothing where that is more than half of them."""
     odds = (records - holders + 0.5) / (holders + 0.5)
-    return max(_LEAST_IDF, log(odds)) if odds > 1 else _LEAST_IDF
+    return max(_MIN_IDF, log(odds)) if odds > 1 else _MIN_IDF
 
 
 def matches(node: KeywordNode, record: Record) -> bool:
@@ -49,7 +49,7 @@ def score_records(
 
 def score_columns(node: KeywordNode, columns: TokenColumns, statistics: TermStatistics, average_length: float) -> float:
     """The score of a record by its tokens; 0 when the query does not match it."""
-    return max(LEAST_SCORE, _score(node, columns, statistics, average_length)) if _matches(node, columns) else 0.0
+    return max(MIN_SCORE, _score(node, columns, statistics, average_length)) if _matches(node, columns) else 0.0
 
 
 def matched_tokens(record: Record, tokens: Sequence[str]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from mindex.model import Document, Record
+from mindex.datatypes import Document, Record
 from mindex.values import dataclass
 
 

@@ -2,14 +2,14 @@
 
 Tags and entities are compared folded (`analyzer.fold`): case, width and Latin accents do not count. Agents, kinds,
 types, collections, sessions and paths are compared as they are. Names in unique fields are compared by Unicode case
-folding (`rules.duplicates_numbers_history`).
+folding (`rules.entry_rules`).
 """
 
 import re
 from collections.abc import Sequence
 
 from mindex.analyzer import fold
-from mindex.model import Filters, Record
+from mindex.datatypes import Filters, Record
 from mindex.store.rules.bm25 import matches
 from mindex.text_match import literal_ranges
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from math import isfinite
 from typing import Protocol
 
+from mindex.datatypes import Change, Record
+from mindex.datatypes.program_numbers import LAST_NUMBER, Slot
 from mindex.ids import content_hash
-from mindex.model import Change, Record
-from mindex.model.program_numbers import LAST_NUMBER, Slot
 from mindex.nul import without_nul
 from mindex.optional_packages import missing_packages
 from mindex.store.export_rows import (
@@ -24,7 +24,7 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
-from mindex.store.rules.duplicates_numbers_history import EntryStatements, folded_value, unique_value
+from mindex.store.rules.entry_rules import EntryStatements, folded_value, unique_value
 from mindex.store.rules.program_numbers import NumberStatements, claim, is_numbered, taken_slots
 from mindex.store.rules.spaces import model_from_fingerprint
 from mindex.store.rules.undo_batch_ids import implied_batch

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mindex.model import Change, Record
+from mindex.datatypes import Change, Record
 
 
 def is_as_last_changed(record: Record, changes: Sequence[Change]) -> bool:

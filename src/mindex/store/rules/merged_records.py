@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from mindex.model import Change, Record
+from mindex.datatypes import Change, Record
 from mindex.nul import without_nul
-from mindex.store.rules.duplicates_numbers_history import EntryStatements, same_memory, unique_holder
+from mindex.store.rules.entry_rules import EntryStatements, same_memory, unique_holder
 from mindex.store.rules.undo_batch_ids import UNDO_OF
 from mindex.store.sync_rows import MergedChange, MergedRecord
 

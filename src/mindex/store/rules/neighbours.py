@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from mindex.model import VectorArray
+from mindex.datatypes import VectorArray
 from mindex.store.results import NearestRecords
 
 Floats = NDArray[np.float32]

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mindex.model import Record
-from mindex.model.program_numbers import LAST_NUMBER, NUMBERED_KINDS, Renumbered, Slot, integer_ids, named_programs
+from mindex.datatypes import Record
+from mindex.datatypes.program_numbers import LAST_NUMBER, NUMBERED_KINDS, Renumbered, Slot, integer_ids, named_programs
 
 if TYPE_CHECKING:  # only an import needs it
     from mindex.store.export_rows import ImportPreview

@@ -10,9 +10,9 @@ import re
 from dataclasses import asdict, fields, replace
 from typing import Protocol
 
+from mindex.datatypes import Model, VectorArray
+from mindex.datatypes.spaces import EmbedderSpec, space_name
 from mindex.errors import EmbeddingError, SpaceChangedError
-from mindex.model import Model, VectorArray
-from mindex.model.spaces import EmbedderSpec, space_name
 from mindex.values import dataclass
 
 _FINGERPRINT = re.compile(

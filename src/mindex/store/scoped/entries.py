@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from mindex.model import Change, Filters, MemoryStatistics, PurgeResult, Record, SessionPage
+from mindex.datatypes import Change, Filters, MemoryStatistics, PurgeResult, Record, SessionPage
 from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.store.rules.duplicates_numbers_history import no_entry
+from mindex.store.rules.entry_rules import no_entry
 from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.scoped.rules import AccessRules
 from mindex.store.usage_counts import UsageCounts
@@ -202,7 +202,7 @@ class ScopedEntries:
         if self._rules.is_visible(id_):
             self._entries.mark_extracted(id_, facts)
 
-    def mark_unanswered(self, id_: str) -> None:
+    def record_extraction_failure(self, id_: str) -> None:
         self._rules.require_write()
         if self._rules.is_visible(id_):
-            self._entries.mark_unanswered(id_)
+            self._entries.record_extraction_failure(id_)

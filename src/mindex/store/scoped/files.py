@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from mindex.model import Collection, Document, Record
+from mindex.datatypes import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.scoped.rules import AccessRules
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mindex.model import Filters, Model, Record, Term, VectorArray
+from mindex.datatypes import Filters, Model, Record, Term, VectorArray
 from mindex.store.base import (
     KeywordQuery,
     KeywordResult,
@@ -45,8 +45,8 @@ class ScopedRetrieval:
                 return tuple(visible[:limit])
             read *= 4
 
-    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
-        return tuple(self._rules.visible(self._retrieval.known_as(foreign_id, program)))
+    def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        return tuple(self._rules.visible(self._retrieval.find_by_foreign_id(foreign_id, program)))
 
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         return self._retrieval.list(self._rules.filters(filters), limit=limit, offset=offset)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from mindex.datatypes import Change, Filters, Record
+from mindex.datatypes.access_tokens import ALL_AGENTS, Principal
 from mindex.errors import AccessDeniedError, only_collections, read_only_token
-from mindex.model import Change, Filters, Record
-from mindex.model.tokens import ALL_AGENTS, Principal
 from mindex.store.base import Store
 
 

@@ -3,14 +3,14 @@
 from functools import cached_property
 from pathlib import Path
 
+from mindex.datatypes.access_tokens import Principal
 from mindex.errors import AccessDeniedError
-from mindex.model.tokens import Principal
 from mindex.store.base import Store, SyncStore, TokenStore
 from mindex.store.scoped.entries import ScopedEntries
 from mindex.store.scoped.files import ScopedFiles
 from mindex.store.scoped.retrieval import ScopedRetrieval
 from mindex.store.scoped.rules import AccessRules
-from mindex.store.scoped.vectors_caches_maintenance import ScopedCaches, ScopedMaintenance, ScopedVectors
+from mindex.store.scoped.upkeep import ScopedCaches, ScopedMaintenance, ScopedVectors
 
 
 class ScopedStore:

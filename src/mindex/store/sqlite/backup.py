@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mindex.clock import now_ms
+from mindex.datatypes.backup import Backup, RestoredBackup
 from mindex.errors import (
     ConflictError,
     ForeignDatabaseError,
@@ -20,7 +21,6 @@ from mindex.errors import (
     UsageError,
 )
 from mindex.ids import new_id
-from mindex.model.backup import Backup, RestoredBackup
 from mindex.private_files import make_private_folder
 from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import COLUMNS, analyze_record, fold
+from mindex.datatypes import Check, Progress, Report
 from mindex.errors import NoSpaceError, StoreError
-from mindex.model import Check, Progress, Report
 from mindex.optional_packages import missing_packages
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.last_change import is_as_last_changed
@@ -22,7 +22,7 @@ from mindex.store.sqlite.table_scan import row_name, scan_table
 if TYPE_CHECKING:
     from mindex.store.sqlite.engine import SqliteEngine
 
-_MOST_PROBLEMS = 100
+_MAX_PROBLEMS = 100
 _REPORT_EVERY = 500
 _REBUILD = "run `mindex optimize`"
 JSON_COLUMNS = {
@@ -83,7 +83,7 @@ class _Run:
         for table in CHECKED:
             self._total += read_value(self._connection, f"SELECT count(*) FROM {table}")
         self._total += 2 * read_value(self._connection, "SELECT count(*) FROM records")  # history and words
-        problems = read_column(self._connection, f"PRAGMA integrity_check({_MOST_PROBLEMS})")
+        problems = read_column(self._connection, f"PRAGMA integrity_check({_MAX_PROBLEMS})")
         ok = problems == ["ok"]
         message = "every page and index is sound" if ok else _first([" ".join(one.split()) for one in problems])
         return Check("all pages", ok, message, REPAIR)

@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Record
 from mindex.errors import StoreError
-from mindex.model import Change, Record
 from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
-from mindex.store.rules import duplicates_numbers_history as rules
+from mindex.store.rules import entry_rules as rules
 from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.sqlite import access_log, program_numbers, record_rows
@@ -23,7 +23,7 @@ from mindex.store.sqlite.queries import LARGEST_OFFSET, read_among, read_column,
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
-    from mindex.model import Filters, MemoryStatistics, PurgeResult, SessionPage
+    from mindex.datatypes import Filters, MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
     from mindex.store.usage_counts import UsageCounts
 
@@ -275,7 +275,7 @@ class SqliteEntries:
             return record_rows.read_records(connection, ids[max(0, at - before) : at + after + 1])
 
     def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
-        from mindex.model import Session, SessionPage  # no search needs it
+        from mindex.datatypes import Session, SessionPage  # no search needs it
 
         page, count = (query.format(whose=_whose(agent)) for query in (_SESSION_PAGE, _COUNT_SESSIONS))
         with self._database.read() as connection:
@@ -284,7 +284,7 @@ class SqliteEntries:
             return SessionPage(tuple(Session(str(id_), *rest) for id_, *rest in rows), total)
 
     def statistics(self, agent: str) -> MemoryStatistics:
-        from mindex.model import MemoryStatistics  # no search needs it
+        from mindex.datatypes import MemoryStatistics  # no search needs it
 
         scope = (agent, now_ms())
         queries = (_TOTALS, _BY_TYPE, _COUNT_ACCESSES)
@@ -350,7 +350,7 @@ class SqliteEntries:
         with self._engine.write(durable=True) as connection:
             connection.execute(_MARK_EXTRACTED, (id_, now_ms(), facts))
 
-    def mark_unanswered(self, id_: str) -> None:
+    def record_extraction_failure(self, id_: str) -> None:
         with self._engine.write() as connection:
             connection.execute(_MARK_UNANSWERED, (id_, now_ms()))
 

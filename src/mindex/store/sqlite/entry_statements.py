@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Record
+from mindex.datatypes.program_numbers import Slot
 from mindex.ids import content_hash
-from mindex.model import Change, Record
-from mindex.model.program_numbers import Slot
 from mindex.store import record_json
 from mindex.store.sqlite import program_numbers, record_rows, spaces
 from mindex.store.sqlite.queries import read_among, read_value

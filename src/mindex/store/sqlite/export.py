@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from mindex.model import Record
+from mindex.datatypes import Record
 from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, ExportSnapshot, Extraction, Link, by_program
 from mindex.store.results import Access
 from mindex.store.sqlite import record_rows

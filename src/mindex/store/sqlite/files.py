@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from mindex.clock import now_ms
+from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError
-from mindex.model import Collection, Document, Record
 from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.record_json import decode_texts, encode
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from mindex.analyzer import fold
-from mindex.model import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
+from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.rules.filters import is_glob
 from mindex.store.sqlite.queries import marks, read_value
 from mindex.values import dataclass

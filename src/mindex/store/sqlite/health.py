@@ -6,7 +6,7 @@ from pathlib import Path
 from random import choice
 
 from mindex.analyzer import COLUMNS, analyze_record
-from mindex.model import Check, Term
+from mindex.datatypes import Check, Term
 from mindex.optional_packages import missing_packages
 from mindex.private_files import is_public
 from mindex.store.damage_notes import REPAIR, first_names

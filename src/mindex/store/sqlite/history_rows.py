@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mindex.model import Change
+from mindex.datatypes import Change
 from mindex.store.record_json import from_snapshot
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED, is_damage, is_sound, note_damage
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
-from mindex.model import AnyOf, Filters, KeywordNode, Prefix, Record, Term
+from mindex.datatypes import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
@@ -164,7 +164,7 @@ def _ranked_by_fts5(
         return _ranked_among_few(connection, terms, scope, limit)
     rows = _ranked_rows(connection, match_expression(node), scope, limit, signals)
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
-    least = bm25.LEAST_SCORE
+    least = bm25.MIN_SCORE
     if not signals:
         return tuple(
             [ScoredRecord(id_, score if score and score > least else least, kind) for id_, score, kind, _ in rows]
@@ -215,7 +215,7 @@ def _ranked_among_few(
         for key, score in rows:
             scores[key] = scores.get(key, 0.0) + (score or 0.0) * correction  # NULL: its tally is damaged
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    return scored_records(connection, [(key, max(score, bm25.LEAST_SCORE), 1.0) for key, score in best])
+    return scored_records(connection, [(key, max(score, bm25.MIN_SCORE), 1.0) for key, score in best])
 
 
 def _plain_terms(node: KeywordNode) -> tuple[Term, ...]:

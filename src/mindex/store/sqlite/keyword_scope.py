@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from mindex.model import Filters
+from mindex.datatypes import Filters
 from mindex.store.sqlite.filter_sql import Condition, condition, sees_everything
 from mindex.store.sqlite.queries import marks, read_value
 from mindex.values import dataclass, replace

@@ -12,7 +12,7 @@ from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
 from mindex.store.sqlite.row_checksums import add_checksums
 
 if TYPE_CHECKING:
-    from mindex.model import Check, Report
+    from mindex.datatypes import Check, Report
 
 _COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
 _COUNT_COLLECTIONS = """

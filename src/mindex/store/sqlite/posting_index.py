@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindex.analyzer import COLUMNS, is_lone
-from mindex.model import Phrase, Prefix, Term
+from mindex.datatypes import Phrase, Prefix, Term
 from mindex.store.rules.bm25 import Leaf
 from mindex.store.sqlite.posting_lists import (
     Frequencies,
@@ -33,7 +33,7 @@ from mindex.store.sqlite.queries import read_among, read_column
 
 # Occurrences of terms that are held in memory, each with its frequencies: about 24 bytes each, 340 MB in all. Of fewer
 # records than half a million lists are short and soon read again: so many for each, 17 MB of 100,000.
-_MOST_HELD, _MANY_RECORDS, _HELD_PER_RECORD = 14_000_000, 500_000, 7
+_MAX_HELD, _MANY_RECORDS, _HELD_PER_RECORD = 14_000_000, 500_000, 7
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ? AND model IS NULL"
 TOKENS = f"SELECT rowid, {', '.join(COLUMNS)} FROM records_fts WHERE rowid IN {{marks}}"
 _SEGMENTS = "SELECT segment, records, lengths FROM posting_segments ORDER BY segment"
@@ -160,7 +160,7 @@ class LoadedPostings:
             found = self._read(connection, _LISTS, token)
             known = self.held[token] = _Held(found, frequencies(found), len(found) + 64)
             self.held_size += known.size
-            most = _MOST_HELD if len(self.keys) >= _MANY_RECORDS else _HELD_PER_RECORD * len(self.keys)
+            most = _MAX_HELD if len(self.keys) >= _MANY_RECORDS else _HELD_PER_RECORD * len(self.keys)
             while self.held_size > most and len(self.held) > 1:
                 self.held_size -= self.held.popitem(last=False)[1].size
         self.held.move_to_end(token)

@@ -25,7 +25,7 @@ Keys = NDArray[np.int64]
 _PLACE_BITS, _COLUMN_BITS = 13, 3
 _ROW_SHIFT = _PLACE_BITS + _COLUMN_BITS
 _PLACE_MASK = (1 << _PLACE_BITS) - 1
-MOST_ROWS = 1 << (32 - _ROW_SHIFT)
+MAX_ROWS = 1 << (32 - _ROW_SHIFT)
 _WEIGHTS = np.zeros(1 << _COLUMN_BITS, np.float32)
 _WEIGHTS[: len(COLUMNS)] = [COLUMN_WEIGHTS[name] for name in COLUMNS]
 assert len(COLUMNS) <= 1 << _COLUMN_BITS
@@ -60,7 +60,7 @@ def make_segment(keys: Iterable[int], rows: Iterable[Row]) -> Segment:
     The rows are read one by one, in any order: their texts together are several times as large as the segment.
     """
     row_of = {key: row for row, key in enumerate(sorted(keys))}
-    assert len(row_of) <= MOST_ROWS
+    assert len(row_of) <= MAX_ROWS
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     terms, places = array("I"), array("I")
     lengths = np.zeros(len(row_of), np.uint32)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mindex.model import AllOf, AnyOf, KeywordNode, Term
+from mindex.datatypes import AllOf, AnyOf, KeywordNode, Term
 from mindex.store.results import ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.sqlite.filter_sql import Condition
@@ -109,5 +109,5 @@ def _records(
     parameters = () if scope is None else scope.parameters
     known = {key: rest for key, *rest in read_among(connection, query, (key for key, _ in best), *parameters)}
     return tuple(
-        ScoredRecord(known[key][0], max(score, bm25.LEAST_SCORE), known[key][1]) for key, score in best if key in known
+        ScoredRecord(known[key][0], max(score, bm25.MIN_SCORE), known[key][1]) for key, score in best if key in known
     )

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 
-from mindex.model.program_numbers import Slot
+from mindex.datatypes.program_numbers import Slot
 from mindex.store.record_json import decode_object
 from mindex.store.rules.program_numbers import former_slots
 from mindex.store.sqlite.queries import read_among, read_value

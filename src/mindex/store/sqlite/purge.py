@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mindex.datatypes import PurgeResult
+from mindex.datatypes.consolidation import FROM
 from mindex.errors import StoreError
-from mindex.model import PurgeResult
-from mindex.model.consolidation import FROM
 from mindex.store.cache_kinds import TEXT_CACHES
 from mindex.store.sqlite import caches, record_rows
 from mindex.store.sqlite.engine import SqliteEngine

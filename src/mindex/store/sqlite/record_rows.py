@@ -9,9 +9,9 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from mindex.analyzer import fold
+from mindex.datatypes import Record
+from mindex.datatypes.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
 from mindex.ids import content_hash
-from mindex.model import Record
-from mindex.model.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
 from mindex.store.record_json import decode_object, decode_texts, encode
 from mindex.store.sqlite import keyword
 from mindex.store.sqlite.queries import batches, marks

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TypeVar
 
 from mindex.clock import now_ms
-from mindex.model import AnyOf, Filters, Model, Record, Term, VectorArray
+from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.results import (
     KeywordQuery,
     KeywordResult,
@@ -98,7 +98,7 @@ class SqliteRetrieval:
         with self._database.read() as connection:
             return tuple(read_column(connection, query, prefix, limit))
 
-    def known_as(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+    def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
         with self._database.read() as connection:
             return tuple(read_column(connection, KNOWN_AS, foreign_id, program))
 

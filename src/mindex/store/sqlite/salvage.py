@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mindex.clock import now_ms
+from mindex.datatypes import Change, Progress, Report
+from mindex.datatypes.reports import RepairedTable, RepairReport
 from mindex.errors import ConflictError, NotFoundError
-from mindex.model import Change, Progress, Report
-from mindex.model.reports import RepairedTable, RepairReport
 from mindex.private_files import make_private_folder
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.sqlite import program_numbers, record_rows, row_checksums

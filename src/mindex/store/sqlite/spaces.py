@@ -6,8 +6,8 @@ Beside these, `meta` holds the canary of each space: what its model made of one 
 import sqlite3
 
 from mindex.clock import now_ms
-from mindex.model import Model, VectorArray
-from mindex.model.spaces import EmbedderSpec, Space
+from mindex.datatypes import Model, VectorArray
+from mindex.datatypes.spaces import EmbedderSpec, Space
 from mindex.store.rules.spaces import (
     Former,
     SpaceRoles,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
+from mindex.store.sqlite.access_tokens import SqliteTokens
 from mindex.store.sqlite.caches import CACHE_ROWS, SqliteCaches
 from mindex.store.sqlite.connection import DEFAULT_WAIT
 from mindex.store.sqlite.engine import SqliteEngine
@@ -15,7 +16,6 @@ from mindex.store.sqlite.files import SqliteFiles
 from mindex.store.sqlite.maintenance import SqliteMaintenance
 from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits
 from mindex.store.sqlite.retrieval import SqliteRetrieval
-from mindex.store.sqlite.tokens import SqliteTokens
 from mindex.store.sqlite.vector_store import SqliteVectorStore
 
 if TYPE_CHECKING:

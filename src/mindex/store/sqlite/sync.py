@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mindex.clock import now_ms
-from mindex.model import Change
+from mindex.datatypes import Change
 from mindex.store.rules.merged_records import duplicate_of, put_merged
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteEntryStatements

@@ -3,7 +3,7 @@
 import sqlite3
 
 from mindex.clock import DAY_MS
-from mindex.model import Filters
+from mindex.datatypes import Filters
 from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.queries import read_column
 from mindex.store.usage_counts import UsageCounts
@@ -17,7 +17,7 @@ _RECALLS = f"""
 SELECT {_DAY.format(at="l.at")}, count(*) FROM access_log l JOIN records r ON r.key = l.record
 WHERE {{scope}} GROUP BY 1
 """
-_MOST_RECALLED = """
+_MAX_RECALLED = """
 SELECT r.id, a.count, a.last_at FROM accesses a JOIN records r ON r.key = a.record WHERE a.count > 0 AND {scope}
 ORDER BY a.count DESC, a.last_at DESC, r.id LIMIT ?
 """
@@ -33,7 +33,7 @@ def read_usage(connection: sqlite3.Connection, filters: Filters, limit: int, now
     """Implements `EntryStore.usage`."""
     scope = condition(filters, now)
     created, recalls, most, counted, unused = (
-        query.format(scope=scope.sql) for query in (_CREATED, _RECALLS, _MOST_RECALLED, _COUNT_MEMORIES, _UNUSED)
+        query.format(scope=scope.sql) for query in (_CREATED, _RECALLS, _MAX_RECALLED, _COUNT_MEMORIES, _UNUSED)
     )
     days = connection.execute(created, scope.parameters).fetchall()
     memories, never_recalled = connection.execute(counted, scope.parameters).fetchone()

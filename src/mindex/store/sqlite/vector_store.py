@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from mindex.model import Model, Record, RecordVectors, VectorArray
+from mindex.datatypes import Model, Record, RecordVectors, VectorArray
 from mindex.optional_packages import missing_packages
 from mindex.store.rules import spaces as rules
 from mindex.store.sqlite import record_rows, spaces
@@ -14,7 +14,7 @@ from mindex.store.sqlite.queries import marks, read_among, read_column, read_val
 from mindex.store.sqlite.row_checksums import is_sound
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.model.spaces import EmbedderSpec, Space
+    from mindex.datatypes.spaces import EmbedderSpec, Space
 
 _COUNT_EMBEDDED = "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)"
 _EMBEDDED = """

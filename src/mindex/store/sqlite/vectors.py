@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindex.clock import now_ms
+from mindex.datatypes import Filters, Model, Record, RecordVectors
+from mindex.datatypes.spaces import EmbedderSpec
 from mindex.errors import SpaceChangedError
 from mindex.ids import short_hash
-from mindex.model import Filters, Model, Record, RecordVectors
-from mindex.model.spaces import EmbedderSpec
 from mindex.store.base import NearestRecords
 from mindex.store.rules import spaces as rules
 from mindex.store.rules.neighbours import FEW, one_by_one
@@ -53,7 +53,7 @@ _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NUL
 
 
 # So many scopes of agents and kinds are remembered.
-_MOST_SCOPES = 8
+_MAX_SCOPES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ def _allowed(connection: sqlite3.Connection, loaded: _Loaded, filters: Filters) 
     rows = loaded.index.rows_of(np.fromiter((key for (key,) in keys), np.int64))
     whose = Filters(agent=filters.agent, kinds=filters.kinds, files_of=filters.files_of)
     if replace(filters, include_expired=whose.include_expired) == whose:
-        if len(loaded.scopes) >= _MOST_SCOPES:
+        if len(loaded.scopes) >= _MAX_SCOPES:
             loaded.scopes.clear()
         soonest = read_value(connection, "SELECT min(expires_at) FROM records WHERE expires_at > ?", now)
         loaded.scopes[filters] = _Scope(rows, loaded.seq, inf if soonest is None else soonest)

@@ -6,11 +6,11 @@ from math import isfinite, isnan
 from typing import Any
 
 from mindex.clock import FIRST_MS, LAST_MS, from_iso, to_iso
-from mindex.model import TYPES
+from mindex.datatypes import TYPES
 from mindex.nul import without_nul
 
 _SECONDS_END = 1e11  # as seconds the year 5138, as milliseconds 1973: no program wrote either
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _AROUND = ' \t\r\n[]"'  # an item of a list that was cut off
 
 
@@ -132,7 +132,7 @@ def unknown_type(value: Any) -> str:
 
 def first_of(names: Sequence[Any]) -> str:
     """Return the first five names, for a reason that is about all of them."""
-    return ", ".join(map(text, names[:_MOST_NAMED])) + (" …" if len(names) > _MOST_NAMED else "")
+    return ", ".join(map(text, names[:_MAX_NAMED])) + (" …" if len(names) > _MAX_NAMED else "")
 
 
 def extra_fields(**values: Any) -> dict[str, object]:

@@ -12,9 +12,9 @@ from mindex.transfer.importer_base import SkippedRow
 from mindex.transfer.jsonl_export import LONGEST_LINE
 
 # Each takes many times its two bytes in memory: a line of nothing else would take all of it.
-MOST_VALUES = 2_000_000
+MAX_VALUES = 2_000_000
 _FIRST_LINES = 50
-_MOST_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
 
 Json = dict[str, Any]
 
@@ -48,11 +48,11 @@ def first_objects(path: Path) -> list[Json]:
 
 def read_json(path: Path) -> Any:
     """Return the value in an exported file. Raises StoreError where it is too large, too deep or no JSON."""
-    if path.stat().st_size > _MOST_BYTES:
-        raise StoreError(f"{path} is larger than {_MOST_BYTES // 2**20} MiB", "import the database instead")
+    if path.stat().st_size > _MAX_BYTES:
+        raise StoreError(f"{path} is larger than {_MAX_BYTES // 2**20} MiB", "import the database instead")
     raw = read_regular(path)
-    if raw.count(b"[") + raw.count(b"{") > MOST_VALUES:
-        raise StoreError(f"{path} holds more than {MOST_VALUES:,} lists and objects", "import the database instead")
+    if raw.count(b"[") + raw.count(b"{") > MAX_VALUES:
+        raise StoreError(f"{path} holds more than {MAX_VALUES:,} lists and objects", "import the database instead")
     try:
         return json.loads(raw, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
@@ -62,7 +62,7 @@ def read_json(path: Path) -> Any:
 
 def _object(number: int, line: bytes) -> Json | SkippedRow:
     where = f"line {number}"
-    if line.count(b"[") + line.count(b"{") > MOST_VALUES:
+    if line.count(b"[") + line.count(b"{") > MAX_VALUES:
         return SkippedRow(where, "it holds too many values")
     try:
         found = json.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)

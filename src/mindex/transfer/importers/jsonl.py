@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from mindex.datatypes import Collection, Document
 from mindex.errors import MindexError, UsageError
-from mindex.model import Collection, Document
 from mindex.regular_files import open_regular
 from mindex.store.rules.program_numbers import former_numbers
 from mindex.transfer.importer_base import DocumentRows, ExportRow, Importer, ReadRow, SkippedRow
-from mindex.transfer.importers.json_lines import MOST_VALUES, read_lines
+from mindex.transfer.importers.json_lines import MAX_VALUES, read_lines
 from mindex.transfer.jsonl_export import FORMAT
 from mindex.transfer.jsonl_rows import (
     InvalidRow,
@@ -155,7 +155,7 @@ class _Documents:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    if sum(map(line.count, (b"[", b"{", b","))) > MOST_VALUES:
+    if sum(map(line.count, (b"[", b"{", b","))) > MAX_VALUES:
         raise InvalidRow("it holds too many values")
     try:
         parsed = json.loads(line.decode())

@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.errors import UsageError
-from mindex.model.record_properties import RecordProperty, in_order
 from mindex.regular_files import open_regular
 from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
 from mindex.transfer.importers.folder_files import read_files, readable_files
@@ -16,7 +16,7 @@ from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
 from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
 
 _FILES_TRIED = 1_000
-_MOST_CHARACTERS = 16 * 1024 * 1024
+_MAX_CHARACTERS = 16 * 1024 * 1024
 _FENCE = re.compile(r"(`{3,})(text|json)")
 _FACT = re.compile(r"(\w+): ")
 _BARE = re.compile(r"\S+")
@@ -89,7 +89,7 @@ class _FileReader:
         if self._next_line is not None:
             line, self._next_line = self._next_line, None
             return line
-        raw = self._file.readline(_MOST_CHARACTERS)
+        raw = self._file.readline(_MAX_CHARACTERS)
         if not raw:
             return None
         self._number += 1
@@ -133,10 +133,10 @@ class _FileReader:
             if line is None:
                 raise InvalidRow("the file ends in the middle of it")
             size += len(line) + 1
-            if size <= _MOST_CHARACTERS:
+            if size <= _MAX_CHARACTERS:
                 lines.append(line)
-        if size > _MOST_CHARACTERS:
-            raise InvalidRow(f"it is longer than {_MOST_CHARACTERS // 2**20} MiB")
+        if size > _MAX_CHARACTERS:
+            raise InvalidRow(f"it is longer than {_MAX_CHARACTERS // 2**20} MiB")
         return "\n".join(lines)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mindex.errors import UsageError
-from mindex.ingest.chunker import chunk_markdown
-from mindex.ingest.text_decoding import BinaryFile, decode
+from mindex.files.chunker import chunk_markdown
+from mindex.files.text_decoding import BinaryFile, decode
 from mindex.regular_files import read_regular
 from mindex.transfer.importer_base import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
 from mindex.transfer.importers.folder_files import read_files, wanted_files

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from mindex.datatypes import Record
 from mindex.memory import Memory
-from mindex.model import Record
 from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import load_importer
 from tests.mindex_compat.importers.foreign_programs import (

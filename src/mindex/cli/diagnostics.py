@@ -1,0 +1,131 @@
+"""The commands status, doctor, config and paths."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from mindex.cli.open_memory import Context, prints
+from mindex.cli.output import ProgressBar, note
+from mindex.config import ForeignVariable, load_settings
+from mindex.datatypes import Status
+from mindex.errors import UsageError
+from mindex.memory import Memory
+from mindex.present.reports import checks_json, checks_text, repair_text, status_text
+from mindex.present.settings import changed_setting_json, changed_setting_text, settings_json
+from mindex.present.text import aligned
+from mindex.user_folders import cache_folder, default_database, user_config
+from mindex.user_settings import set_setting, unset_setting
+
+_WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
+
+
+@click.command("status", short_help="What is in the memory, and what is still pending.")
+@prints(status_text)
+def status_command(memory: Memory) -> Status:
+    """What is in the memory, where it is, and what is still pending."""
+    return memory.status()
+
+
+@click.command("doctor", short_help="Check everything, and say how to mend it.")
+@click.option("--deep", is_flag=True, help="Read every row, and compare it with its checksum and its index.")
+@click.option(
+    "--repair", "target", metavar="NEW.db", help="Save what can be read of a damaged database into a new file."
+)
+@click.pass_obj
+def doctor_command(context: Context, deep: bool, target: str | None) -> None:
+    """Check the database, the indexes, the folders and the model; say how to mend what is broken.
+
+    --repair leaves the damaged file as it is. The exit code is 1 when a check fails, or something was lost.
+    """
+    if target is not None:
+        if deep:
+            raise UsageError("--repair checks the new database by itself", "leave --deep out")
+        with ProgressBar() as bar:
+            repaired = Memory.repair(load_settings({"db": context.db}).database, target, report=bar)
+        context.emit(repaired, lambda: repair_text(repaired))
+        failed = bool(repaired.lost or not repaired.sound)
+    else:
+        with context.memory() as memory, ProgressBar() as bar:
+            checks = memory.doctor(deep=deep, report=bar)
+        context.emit(checks_json(checks), lambda: checks_text(checks))
+        failed = not all(check.ok for check in checks)
+    if failed:
+        sys.exit(1)
+
+
+@click.group("config", invoke_without_command=True, short_help="Show or change the settings.")
+@click.option("--tools", metavar="NAME", help="Show the settings of `serve --tools NAME`.")
+@click.pass_context
+def config_command(ctx: click.Context, tools: str | None) -> None:
+    """Show every setting, its value, and where the value comes from.
+
+    `config set KEY VALUE` writes a value to the user file, `config unset KEY` removes it from there.
+    """
+    if ctx.invoked_subcommand is None:
+        _show_settings(ctx.obj, tools)
+    elif tools is not None:
+        raise UsageError("--tools only shows settings", "leave it out")
+
+
+def _show_settings(context: Context, tools: str | None) -> None:
+    fixed: Mapping[str, object] = {}  # by the dialect
+    foreign: Sequence[ForeignVariable] = ()
+    if tools is not None:
+        from mindex.mcp.dialect import tools_named  # no other use of this command needs the tools
+
+        chosen = tools_named(tools)
+        fixed, foreign = chosen.dialect().settings, chosen.variables
+    settings = load_settings(
+        {**fixed, "db": context.db, "db_read": context.db_read, "agent": context.agent}, foreign=foreign
+    )
+    for text in settings.notes:
+        note(text)
+    shown = settings_json(settings.as_in_project())
+    for one in shown:
+        if one["key"] in fixed:
+            one["origin"] = f"--tools {tools}"
+    rows = [[str(one[name]) for name in ("key", "value", "origin", "meaning")] for one in shown]
+    context.emit({"settings": shown}, lambda: "\n".join(aligned(rows, widest=_WIDEST_VALUE)))
+
+
+@config_command.command("set", context_settings={"ignore_unknown_options": True})  # a value may be -1
+@click.argument("key")
+@click.argument("value")
+@click.pass_obj
+def set_(context: Context, key: str, value: str) -> None:
+    """Write a setting to the user file, for example `search.floor 0.4`.
+
+    Comments and order of the file are kept. Lists are written with commas: `index.exclude drafts/,*.tmp`.
+    """
+    changed = set_setting(key, value)
+    if changed.setting.variable in os.environ:
+        note(f"{changed.setting.variable} is set in the environment and overrides the file")
+    context.emit(changed_setting_json(changed), lambda: changed_setting_text(changed))
+
+
+@config_command.command("unset")
+@click.argument("key")
+@click.pass_obj
+def unset(context: Context, key: str) -> None:
+    """Remove a setting from the user file, so that its default applies."""
+    removed, path = unset_setting(key), str(user_config())
+    context.emit(
+        {"key": key, "removed": removed, "file": path},
+        lambda: f"{key} removed from {path}" if removed else f"{key} is not set in {path}",
+    )
+
+
+@click.command("paths")
+@click.pass_obj
+def paths_command(context: Context) -> None:
+    """Where mindex keeps its files."""
+    settings = load_settings({"db": context.db, "agent": context.agent})
+    paths = {
+        "db": settings.database,
+        "config": str(user_config()),
+        "cache": str(cache_folder()),
+        "data": str(default_database().parent),
+    }
+    context.emit(paths, lambda: "\n".join(aligned([[name, path] for name, path in paths.items()])))

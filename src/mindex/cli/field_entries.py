@@ -1,0 +1,188 @@
+"""The commands contact, project and skill, with one option for each field of `mindex.entries.field_specs`."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from mindex.cli.open_memory import Context, prints
+from mindex.cli.options import F, combine, id_argument_of, limit_option, reason_option
+from mindex.datatypes import Change, DueSkill, ProjectSource, Record
+from mindex.entries.field_specs import FIELDS, FieldEntryKind, FieldSpec
+from mindex.entries.project_sources import STATUSES, TYPES
+from mindex.errors import UsageError
+from mindex.memory import Memory
+from mindex.present import entries as present
+from mindex.present.history import fields_changed_json, fields_changed_text
+from mindex.store.base import Page
+from mindex.time_parser import parse_time
+
+
+def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
+    more = {"text": "", "texts": " May be given again.", "json": " As JSON."}[field.shape]
+    return click.option(
+        f"--{field.name.replace('_', '-')}",
+        field.name,
+        multiple=field.shape == "texts",
+        metavar="JSON" if field.shape == "json" else "T",
+        help=help_ or field.help + more,
+    )
+
+
+def _filter_options(kind: FieldEntryKind) -> Callable[[F], F]:
+    options = []
+    for field in FIELDS[kind]:
+        if field.shape == "text":
+            part = " (a part is enough)" if field.name == "name" else ""
+            options.append(_option(field, help_=f"Only those with this {field.name}{part}."))
+    if kind == "project":
+        options.append(click.option("--contact", metavar="ID", help="Only those this contact has part in."))
+    return combine(*options)
+
+
+def _field_values(kind: FieldEntryKind, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that were given; None removes a field, which an empty text means."""
+    values: dict[str, Any] = {}
+    for field in FIELDS[kind]:
+        value = options[field.name]
+        if value is None or value == ():
+            continue
+        if field.shape == "texts":
+            value = [text for text in value if text] or None
+        elif field.shape == "json":
+            value = _parse_json(field.name, value) if value else None
+        values[field.name] = value
+    return values
+
+
+def _parse_json(name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{name} is not JSON", """write it like '{"schedule": "0 9 * * 1-5"}'""") from None
+
+
+def _group(kind: FieldEntryKind, about: str) -> click.Group:
+    """Return the commands add, list, get, update and delete of a kind."""
+    group = click.Group(kind, help=about, short_help=about.partition(".")[0] + ".")
+
+    @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
+    @click.argument("named", required=False, metavar="[NAME]")
+    @combine(*map(_option, FIELDS[kind]))
+    @click.pass_obj
+    def add(context: Context, /, named: str | None, **options: Any) -> None:
+        if named is not None and options["name"] is not None:
+            raise UsageError("the name is given twice", "give it once")
+        options["name"] = options["name"] if named is None else named
+        with context.memory(creates=True) as memory:
+            things = memory.field_entries(kind)
+            record = things.add(**_field_values(kind, options))
+            notes = things.notes(record)
+        context.emit(present.thing_added_json(record, notes), lambda: present.thing_added_text(record, notes))
+
+    @group.command("list", help=f"List {kind}s, oldest first.")
+    @_filter_options(kind)
+    @limit_option(50, "How many, at most 500.")
+    @prints(
+        lambda page: present.things_text(page.records, page.total),
+        lambda page: present.things_json(page.records, page.total),
+    )
+    def list_(memory: Memory, /, limit: int, **filters: Any) -> Page:
+        return memory.field_entries(kind).list(limit=limit, **filters)
+
+    @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
+    @id_argument_of(kind)
+    @prints(present.thing_text, present.thing_json)
+    def get(memory: Memory, id_: str) -> Record:
+        return memory.field_entries(kind).get(id_)
+
+    @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
+    @id_argument_of(kind)
+    @combine(*map(_option, FIELDS[kind]))
+    @reason_option
+    @prints(lambda change: fields_changed_text(change, "updated"), fields_changed_json)
+    def update(memory: Memory, /, id_: str, reason: str, **options: Any) -> Change:
+        return memory.field_entries(kind).update(id_, reason, **_field_values(kind, options))
+
+    @group.command("delete", help=f"Forget a {kind}; `mindex restore` brings it back.")
+    @id_argument_of(kind)
+    @reason_option
+    @prints(lambda change: fields_changed_text(change, "forgotten"), fields_changed_json)
+    def delete(memory: Memory, id_: str, reason: str) -> Change:
+        return memory.field_entries(kind).delete(id_, reason)
+
+    return group
+
+
+contact_command = _group("contact", "The people you deal with.")
+project_command = _group("project", "What you work on.")
+skill_command = _group(
+    "skill", "What an agent is to do by itself, and when. mindex says what is due; the agent runs it."
+)
+
+
+_project_argument = click.argument("project")
+_location_argument = click.argument("location")
+_source_type_option = click.option(
+    "--type", "source_type", type=click.Choice(TYPES), help="What it is (default: what it looks like)."
+)
+
+
+@project_command.command("link")
+@_project_argument
+@_location_argument
+@_source_type_option
+@reason_option
+@prints(present.linked_source_text)
+def link(memory: Memory, project: str, location: str, source_type: str | None, reason: str) -> ProjectSource:
+    """Link a folder, a repository or an address to a project.
+
+    \b
+    mindex project link Atlas ~/code/atlas
+    mindex project link Atlas https://atlas.example.org
+    """
+    return memory.projects.link(project, location, source_type=source_type or "", reason=reason)
+
+
+@project_command.command("unlink")
+@_project_argument
+@_location_argument
+@reason_option
+@prints(present.unlinked_source_text)
+def unlink(memory: Memory, project: str, location: str, reason: str) -> ProjectSource:
+    """Take a source off a project; what is indexed of it stays."""
+    return memory.projects.unlink(project, location, reason=reason)
+
+
+@project_command.command("sources")
+@click.argument("project", required=False)
+@click.option("--type", "source_type", type=click.Choice(TYPES), help="Only those of this type.")
+@prints(present.sources_text, present.sources_json)
+def sources(memory: Memory, project: str | None, source_type: str | None) -> Sequence[ProjectSource]:
+    """The sources of a project, or of all, each with its status.
+
+    A folder is looked at: ok, not indexed (a warning), or gone (an error). Of a remote repository and an address the
+    status is the one that was last reported; before that it is unknown.
+    """
+    return memory.projects.sources(project, source_type=source_type or "")
+
+
+@project_command.command("report")
+@_project_argument
+@_location_argument
+@click.argument("status", type=click.Choice(STATUSES), metavar="STATUS")
+@click.option("--message", default="", metavar="T", help="What is wrong with it.")
+@prints(present.linked_source_text)
+def report(memory: Memory, project: str, location: str, status: str, message: str) -> ProjectSource:
+    """Store what you found when you looked at a source: ok, warning, error or unknown."""
+    return memory.projects.report(project, location, status, message)
+
+
+@skill_command.command("due")
+@click.option("--at", metavar="T", help="At this time (default: now).")
+@prints(present.due_text, present.due_json)
+def due(memory: Memory, at: str | None) -> Sequence[DueSkill]:
+    """The enabled skills whose time has come, longest due first."""
+    return memory.skills.due(datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None)

@@ -1,0 +1,214 @@
+"""The commands search, get and list."""
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from mindex.cli.open_memory import Context
+from mindex.cli.options import (
+    after_option,
+    collection_option,
+    combine,
+    completed_by,
+    kind_option,
+    limit_option,
+    offset_option,
+)
+from mindex.cli.output import colour, note, say
+from mindex.datatypes import MODES
+from mindex.errors import UsageError
+from mindex.present.answer_view import VIEWS, View
+from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
+from mindex.present.records_view import LIST_VIEWS, ListView, view_page, view_records
+from mindex.search.fuse import FUSION_NAMES
+from mindex.search.query import MAX_LIMIT
+from mindex.search_view import names_files, search_view
+
+# The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.
+_scope_options = combine(
+    kind_option,
+    click.option(
+        "-t",
+        "--type",
+        "types",
+        multiple=True,
+        metavar="T",
+        help="Only this type: decision, how-to, problem …",
+        shell_complete=completed_by("types"),
+    ),
+    collection_option,
+    click.option("-p", "--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
+    click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="T",
+        help="Only records with any of these tags.",
+        shell_complete=completed_by("tags"),
+    ),
+    click.option(
+        "--all-tags",
+        multiple=True,
+        metavar="T",
+        help="Only records with all of these tags.",
+        shell_complete=completed_by("tags"),
+    ),
+    click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
+    click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
+    after_option,
+    click.option("--before", metavar="T", help="Before this time."),
+    click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
+    click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
+    click.option("--as-of", metavar="T", help="Entries as they stood then."),
+)
+
+_format_option = click.option(
+    "-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+)
+# How `search` and `get` print.
+_format_options = combine(
+    _format_option, click.option("-b", "--budget", type=int, metavar="N", help="Never print more than N tokens.")
+)
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
+@limit_option(5, f"How many results, at most {MAX_LIMIT}.")
+@offset_option
+@click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
+@click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
+@click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
+@_format_options
+@click.option(
+    "-m", "--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask."
+)
+@click.option("--fusion", type=click.Choice(FUSION_NAMES), help="How to order results (default: judged).")
+@click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
+@click.option(
+    "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
+)
+@click.option("--floor", type=click.FloatRange(0, 1), help="Only hits of this relevance, 0 to 1.")
+@click.option("--weak/--no-weak", default=None, help="Also show hits below the floor, marked as weak (default: yes).")
+@click.option("--around", type=int, default=0, metavar="N", help="Number of turns before and after each turn.")
+@click.option("-e", "--expand", is_flag=True, help="Have the language model put the question in other words, too.")
+@click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
+@_scope_options
+@click.pass_obj
+def search_command(
+    context: Context,
+    /,
+    words: tuple[str, ...],
+    limit: int,
+    view: View,
+    form: str,
+    budget: int | None,
+    fusion: str | None,
+    explain: bool,
+    **options: Any,  # passed on to `Memory.search`
+) -> None:
+    """Search everything that is indexed.
+
+    Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
+    {content}: word make it strict.
+    """
+    _check_formats(context, form)
+    if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
+        raise UsageError("--explain needs room", "use it with --view full, passages or dual, as text or JSON")
+    options["fusion"] = fusion or ""
+    with context.memory() as memory:
+        _, shown = search_view(
+            memory, " ".join(words), view, limit=limit, budget=budget, form=form, explain=explain, **options
+        )
+        _print(context, shown, form)
+
+
+def _check_formats(context: Context, form: str) -> None:
+    if context.as_json and form not in ("text", "json"):
+        raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
+
+
+def _print(context: Context, shown: Shown, form: str) -> None:
+    if form != "text":
+        say(formatted(shown, form))
+        for text in shown.notes if form in WITHOUT_NOTES else ():
+            note(text)
+    else:
+        context.emit(shown, lambda: shown.text(colour=colour()))
+
+
+@click.command("get", short_help="Show records by id, file, lines or glob.")
+@click.argument(
+    "references",
+    nargs=-1,
+    required=True,
+    metavar="ID|PATH|PATH:10-40|GLOB|…",
+    shell_complete=completed_by("references"),
+)
+@_format_options
+@click.option("--as-of", metavar="T", help="Entries as they stood then.")
+@click.pass_obj
+def get_command(
+    context: Context, references: tuple[str, ...], form: str, budget: int | None, as_of: str | None
+) -> None:
+    """Show records by id (a unique start is enough), file, lines of a file, or glob.
+
+    Also ID±2 (or ID+-2, ID~2) for a chunk with the two before and after it in its file, or a turn in its conversation;
+    '#5' for an entry by its number; doc://PATH and memory://ID as other programs write them; an id that another program
+    knew before an import (mem_a1, or mudpuppy:3); links:ID and backlinks:ID (the files that a file links to, and that
+    link to it), profile or profile.user.name, history:ID, timeline:yesterday..today, due, conflicts, tags, types,
+    sessions.
+    """
+    _check_formats(context, form)
+    with context.memory() as memory:
+        found = memory.get(*references, as_of=as_of)
+        several = names_files("full", form) and memory.collections.several()
+    if context.as_json or form == "json":
+        _print(context, view_records(found, budget=budget), form)
+    else:  # what is missing is printed once: as an error
+        present = replace(found, missing=(), why=())
+        shown = within_budget(
+            lambda most: view_records(present, budget=most, several_collections=several), form, budget
+        )
+        if shown.rows or shown.notes:
+            _print(context, shown, form)
+        if found.missing:
+            why = "; ".join(found.why) or "search for it first"
+            say(f"error: nothing found for {', '.join(found.missing)}; {why}", err=True)
+    if found.missing:
+        sys.exit(1)
+
+
+@click.command("list")
+@limit_option(20, f"How many, at most {MAX_LIMIT}.")
+@offset_option
+@click.option("--view", type=click.Choice(LIST_VIEWS), default="full", show_default=True, help="Amount of detail.")
+@_format_option
+@click.option("--conflicts", is_flag=True, help="Only memories that conflict with another, with those.")
+@_scope_options
+@click.pass_obj
+def list_command(
+    context: Context, /, limit: int, offset: int, view: ListView, form: str, conflicts: bool, **scope: Any
+) -> None:
+    """List records, newest first."""
+    _check_formats(context, form)
+    if conflicts and scope["as_of"]:
+        raise UsageError("--conflicts shows the conflicts of now", "leave out --as-of")
+    with context.memory() as memory:
+        filters = memory.filters(**scope)
+        page = memory.list(filters, limit=limit, offset=offset)  # also checks the limit and the offset
+        for text in memory.damage_notes():
+            note(text)
+        found = memory.entries.in_conflict(filters) if conflicts else ()
+        several = names_files(view, form) and memory.collections.several()
+    records, total = page.records, page.total
+    if conflicts:
+        total = len(found)
+        records = tuple(one.record for one in found[offset : offset + min(limit, MAX_LIMIT)])
+    if limit > MAX_LIMIT:
+        note(f"limit cut to {MAX_LIMIT}, the maximum")
+    if total and offset >= total:
+        note(f"nothing is left after {offset}: there are {total}")
+    in_conflict = {one.record.id: one.conflicts for one in found}
+    _print(context, view_page(records, total, offset, view, conflicts=in_conflict, several_collections=several), form)

@@ -1,0 +1,187 @@
+"""Adds mindex to the configuration of agents, removes it again, and lists where it is."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mindex.clients.config_file import (
+    ChangedMeanwhileError,
+    ConfigFile,
+    backup_path,
+    read_config,
+    write_backup,
+)
+from mindex.clients.locations import Machine, config_file, trace_of
+from mindex.clients.server_command import program_exists, start_problem
+from mindex.clients.table import AGENTS, Agent
+from mindex.datatypes.clients import AgentStatus, InstallResult, Outcome, Scope
+from mindex.errors import ConfigError
+from mindex.values import dataclass
+
+_ATTEMPTS = 5  # when another program writes the file at the same time
+_DIFF_CONTEXT = 2  # lines: the file may hold keys that do not belong on a screen
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """Works on one machine, for the user or for one project."""
+
+    machine: Machine
+    project: Path | None = None
+    dry_run: bool = False
+    force: bool = False  # also where the agent was not found
+
+    @property
+    def scope(self) -> Scope:
+        return "user" if self.project is None else "project"
+
+    def install(self, agent: Agent, command: Sequence[str]) -> InstallResult:
+        """Write the entry. What stands in the way is the reason of a result `refused`, with the snippet to paste."""
+        if self.project is not None and not agent.project_files:
+            return self._result(agent, "refused", reason=f"{agent.title} has no configuration per project")
+        entry = agent.entry(command)
+        if self.project is None and not self.force and not trace_of(agent, self.machine):
+            reason = f"{agent.title} was not found on this machine; install it first, or use --force"
+            return self._result(agent, "refused", reason=reason, snippet=self._snippet(agent, entry))
+        try:
+            return self._retry(agent, lambda file: self._install(file, entry))
+        except ConfigError as error:
+            return self._result(agent, "refused", reason=error.message, snippet=self._snippet(agent, entry))
+
+    def undo(self, agent: Agent) -> InstallResult:
+        """Remove the entry; restore the file as it was, where nothing else has changed since."""
+        if self.project is not None and not agent.project_files:
+            return self._result(agent, "absent")
+        try:
+            return self._retry(agent, self._undo)
+        except ConfigError as error:
+            return self._result(agent, "refused", reason=error.message)
+
+    def show(self, agent: Agent, command: Sequence[str]) -> InstallResult:
+        """Return the snippet and the file that it belongs into."""
+        if self.project is not None and not agent.project_files:
+            return self._result(agent, "refused", reason=f"{agent.title} has no configuration per project")
+        return self._result(agent, "shown", snippet=self._snippet(agent, agent.entry(command)))
+
+    def _install(self, file: ConfigFile, entry: Mapping[str, object]) -> InstallResult:
+        former = file.entry
+        text = file.with_entry(entry)
+        if text == file.text and file.raw is not None:
+            return self._result(file.agent, "unchanged")
+        outcome: Outcome = "installed" if former is None else "updated"
+        if self.dry_run:
+            return self._result(file.agent, outcome, diff=_diff(file.path, file.text, text))
+        backup = backup_path(file.agent, file.path)
+        if file.raw is None:
+            backup.unlink(missing_ok=True)  # of a file that is gone
+        elif former is None or not (backup.exists() or self._is_own(file, former)):
+            write_backup(backup, file.raw)
+        file.save(file.encoded(text))
+        kept = str(backup) if backup.exists() else ""
+        return self._result(file.agent, outcome, backup=kept, next_step=self._next_step(file.agent))
+
+    def _undo(self, file: ConfigFile) -> InstallResult:
+        entry = file.entry
+        if entry is None:
+            return self._result(file.agent, "absent")
+        backup = backup_path(file.agent, file.path)
+        former = backup.read_bytes() if backup.exists() else None
+        before = ConfigFile(file.agent, file.path, former)
+        outcome: Outcome = "restored" if self._leads_to(before, entry, file) else "removed"
+        raw = former if outcome == "restored" else file.encoded(file.without_entry())
+        if self.dry_run:
+            after = "" if raw is None else ConfigFile(file.agent, file.path, raw).text
+            return self._result(file.agent, outcome, diff=_diff(file.path, file.text, after))
+        file.save(raw)
+        backup.unlink(missing_ok=True)
+        reason = "with the entry that it had before the install" if outcome == "restored" and before.entry else ""
+        return self._result(file.agent, outcome, reason=reason)
+
+    @staticmethod
+    def _leads_to(before: ConfigFile, entry: Mapping[str, object], after: ConfigFile) -> bool:
+        """Return whether the entry, and nothing else, makes one file of the other."""
+        with contextlib.suppress(ConfigError):
+            return before.encoded(before.with_entry(entry)) == after.raw
+        return False
+
+    def _is_own(self, file: ConfigFile, entry: Mapping[str, object]) -> bool:
+        """Return whether an earlier install made the whole file."""
+        return self._leads_to(ConfigFile(file.agent, file.path, None), entry, file)
+
+    def _retry(self, agent: Agent, action: Callable[[ConfigFile], InstallResult]) -> InstallResult:
+        """Read the file and act on it, again where another program wrote it meanwhile. Raises ConfigError."""
+        path = config_file(agent, self.machine, self.project)
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(ChangedMeanwhileError):
+                return action(read_config(agent, path, shared=self.project is not None))
+        raise ConfigError(f"{path} is being written by another program; close {agent.title} and try again")
+
+    def _snippet(self, agent: Agent, entry: Mapping[str, object]) -> str:
+        return ConfigFile(agent, config_file(agent, self.machine, self.project), None).snippet(entry)
+
+    def _next_step(self, agent: Agent) -> str:
+        notes = [agent.next_step, *([agent.project_note] if self.project is not None and agent.project_note else [])]
+        return "; ".join(notes)
+
+    def _result(self, agent: Agent, outcome: Outcome, **details: str) -> InstallResult:
+        has_file = self.project is None or agent.project_files
+        path = str(config_file(agent, self.machine, self.project)) if has_file else ""
+        return InstallResult(agent.name, agent.title, self.scope, path, outcome, **details)
+
+
+def list_agents(machine: Machine, folder: Path, own_program: Sequence[str]) -> tuple[AgentStatus, ...]:
+    """Return the state of every agent for the user, and for the project in this folder where mindex is in its files.
+
+    Commands of the user's files are started to see whether they answer. A project's files may come from strangers:
+    their command is only started when it is the program that runs now.
+    """
+    problems: dict[tuple[str, ...], str] = {}
+
+    def status(agent: Agent, project: Path | None) -> AgentStatus:
+        path = config_file(agent, machine, project)
+        scope: Scope = "user" if project is None else "project"
+        found = trace_of(agent, machine)
+        try:
+            entry = read_config(agent, path).entry
+        except ConfigError as error:
+            return AgentStatus(agent.name, agent.title, found, scope, str(path), "broken", reason=error.message)
+        if entry is None:
+            return AgentStatus(agent.name, agent.title, found, scope, str(path), "absent")
+        command = command_of(entry)
+        starts, reason = _starts(
+            command, project is None or command[: len(own_program)] == tuple(own_program), problems
+        )
+        return AgentStatus(agent.name, agent.title, found, scope, str(path), "installed", command, starts, reason)
+
+    rows = [status(agent, None) for agent in AGENTS]
+    user_paths = {row.path for row in rows}
+    projects = [status(agent, folder) for agent in AGENTS if agent.project_files]
+    return (*rows, *(row for row in projects if row.state != "absent" and row.path not in user_paths))
+
+
+def _starts(command: tuple[str, ...], trusted: bool, problems: dict[tuple[str, ...], str]) -> tuple[bool | None, str]:
+    if not command:
+        return False, "the entry names no command"
+    if not trusted:
+        known = program_exists(command)
+        return (None, "not tried: the command is not this program") if known else (False, f"no program {command[0]}")
+    if command not in problems:
+        problems[command] = start_problem(command)
+    return not problems[command], problems[command]
+
+
+def command_of(entry: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the command line of an entry, in whichever form; empty where it names none."""
+    command, args = entry.get("command"), entry.get("args")
+    first = command if isinstance(command, list) else [command] if isinstance(command, str) and command else []
+    return tuple(map(str, [*first, *(args if isinstance(args, list) else [])]))
+
+
+def _diff(path: Path, before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=_DIFF_CONTEXT
+    )
+    return "\n".join(lines)

@@ -1,0 +1,100 @@
+"""Results of `search` and `get`: hits with their explanation, records by name; and the progress of a long job."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Literal, TypeAlias
+
+from mindex.datatypes.query import QueryTerms
+from mindex.datatypes.records import Conflict, Record
+from mindex.values import dataclass
+
+Tier: TypeAlias = Literal["hybrid", "keyword", "vector", "substring"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of the ranking added to a hit's score. The stages of a hit sum to its score."""
+
+    name: str
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Why a hit ranks where it does."""
+
+    stages: tuple[Stage, ...] = ()
+    keyword_rank: int | None = None
+    keyword_score: float | None = None
+    vector_rank: int | None = None
+    cosine: float | None = None
+    cosine_zscore: float | None = None  # standard deviations above the mean cosine of the query over its scope
+    model_fluency: float | None = None  # how fluently the embedding model reads the texts in scope, 0 to 1
+    matched_share: float | None = None  # largest share of the query's idf weight that a keyword candidate holds
+    rerank: float | None = None  # the score of the cross-encoder, on its own scale
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A record that was found, with its score, its relevance (0 to 1, absolute) and the reasons."""
+
+    record: Record
+    score: float
+    relevance: float
+    trace: Trace = field(default_factory=Trace)
+    around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
+    weak: bool = False  # below the floor: shown as what may help, not as an answer
+    conflicts: tuple[Conflict, ...] = ()  # of a memory: those that cannot hold beside it
+    piece_cosines: tuple[float, ...] = ()  # of its embedded pieces with the query, in order; only for `passages`
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Hits in order, the tier that found them, and in `notes` what the caller should know about them."""
+
+    query: str
+    tier: Tier
+    fusion: str
+    total: int
+    has_more: bool
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    total_capped: bool = False
+    offset: int = 0
+    terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
+    term_weights: Mapping[str, float] = field(default_factory=dict)  # of the tokens in `terms`, the rarer the larger
+    corrected_query: str = ""  # what was searched instead, where no text holds a word of the query
+    vacant: bool = False  # nothing could have been found, whatever the words; the notes say why
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How often a record was returned by `search` or `get`, and when last."""
+
+    count: int
+    last_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetResult:
+    """What `get` found: records in the order of the references, and the references without a record."""
+
+    records: tuple[Record, ...]
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()  # reasons why some are missing, where one is known
+    usage: Mapping[str, Usage] = field(default_factory=dict)  # of the entries, by id, before this access
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long job is. `stage` names it: `scan`, `chunk`, `embed`, `context` …"""
+
+    stage: str
+    done: int
+    total: int
+    detail: str = ""
+    unit: str = ""  # of `done` and `total`: `MB`; empty: they are counted
+
+
+Report: TypeAlias = Callable[[Progress], None]  # receives the progress of a long job

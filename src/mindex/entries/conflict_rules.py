@@ -1,0 +1,205 @@
+"""Conflict rules: do two texts say different things about the same, so that only one of them can hold now?
+
+Precision comes first: a conflict that is none costs trust, one that is missed costs nothing that is not lost today. So
+two statements are compared only when they say the same but for one difference (docs/quality.md has the figures).
+`contradict` in `conflicts` asks less: whether two texts must not be taken for duplicates.
+"""
+
+from mindex.analyzer import fold
+from mindex.entries import conflict_words as known
+from mindex.entries.statements import Statement, Value, Word, same_value, statements
+
+_MAX_WORDS = 3  # of a value: more is a phrase that rules cannot judge
+
+
+def find_conflict(older: str, newer: str) -> str:
+    """Return why two texts cannot both hold, for example `different times: 9:30 and 10:00`; '' if they can."""
+    for one in statements(older, without_details=True):
+        for other in statements(newer):
+            if why := _conflict(one, other):
+                return why
+    return ""
+
+
+def _conflict(one: Statement, other: Statement) -> str:
+    if one.unclear or other.unclear or one.first in known.PRONOUNS or other.first in known.PRONOUNS:
+        return ""
+    differing = _differing_values(one, other)
+    if differing is None:
+        return ""
+    if differing:
+        return _different_values(one, other, differing)
+    if one.negated != other.negated:
+        return _denial(one, other)
+    return _opposites(one, other) or _other_order(one, other) or _other_value(one, other)
+
+
+# ── numbers and dates ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _differing_values(one: Statement, other: Statement) -> tuple[Value, Value] | tuple[()] | None:
+    """The one pair of values that differs, or none; None when more differs, or one text has a value more.
+
+    A value more is a condition or a detail: `on Fridays the standup is at 11:00`.
+    """
+    rest = list(other.values)
+    unmatched: list[Value] = []
+    for value in one.values:
+        same = next((candidate for candidate in rest if same_value(value, candidate)), None)
+        if same is None:
+            unmatched.append(value)
+        else:
+            rest.remove(same)
+    if not unmatched and not rest:
+        return ()
+    if len(unmatched) != 1 or len(rest) != 1 or same_value(unmatched[0], rest[0]) is None:
+        return None
+    return unmatched[0], rest[0]
+
+
+_NAMES = {
+    "time": "times",
+    "date": "dates",
+    "share": "numbers",
+    "money": "amounts",
+    "duration": "durations",
+    "number": "numbers",
+}
+
+
+def _different_values(one: Statement, other: Statement, differing: tuple[Value, Value]) -> str:
+    if one.event or other.event or one.negated != other.negated or not _same_words(one, other):
+        return ""
+    first, second = differing
+    if (first.names_subject and second.names_subject) or first.bound != second.bound:
+        return ""
+    if first.parts[0][0] == "weekday" and not _is_scheduled(one):
+        return ""
+    return f"different {_NAMES[first.kind]}: {first.text} and {second.text}"
+
+
+def _is_scheduled(statement: Statement) -> bool:
+    """Whether it says when something takes place; what is open on Mondays may be open on Fridays as well."""
+    stems = {word.stem for word in statement.words}
+    return not known.SCHEDULED.isdisjoint(stems) and known.OPENING.isdisjoint(stems)
+
+
+def _same_words(one: Statement, other: Statement) -> bool:
+    return bool(one.content) and one.content == other.content
+
+
+# ── negation and opposites ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _denial(one: Statement, other: Statement) -> str:
+    if one.event != other.event or not _same_words(one, other):
+        return ""
+    return f"only {'the older' if one.negated else 'the newer'} is negated"
+
+
+def _opposites(one: Statement, other: Statement) -> str:
+    only_one, only_other = one.content - other.content, other.content - one.content
+    if one.content & other.content and len(only_one) == len(only_other) == 1:
+        (a,), (b,) = only_one, only_other
+        is_said = _in_predicate(one, a) and _in_predicate(other, b)
+        if b in known.OPPOSITES.get(a, ()) and is_said and not _small_opposites(one, other):
+            return f"opposites: {_written(one, a)} and {_written(other, b)}"
+    if one.content == other.content and (found := _small_opposites(one, other)):
+        return f"opposites: {found[0].text} and {found[1].text}"
+    return ""
+
+
+def _in_predicate(statement: Statement, stem: str) -> bool:
+    """Whether a word belongs to what is said of the subject: `the left door is locked` and the right one are two."""
+    words = statement.words
+    at = next(place for place, word in enumerate(words) if word.stem == stem)
+    predicate = next((place for place, word in enumerate(words) if fold(word.text) in known.PREDICATE), None)
+    if predicate is None:
+        return at > 0 or stem in known.VERBS
+    return at > predicate
+
+
+def _small_opposites(one: Statement, other: Statement) -> tuple[Word, ...]:
+    """The words by which two statements of the same length differ, where these are `on` and `off`, or alike."""
+    if len(one.words) != len(other.words):
+        return ()
+    for a, b in zip(one.words, other.words, strict=True):
+        if frozenset((fold(a.text), fold(b.text))) in known.SMALL_OPPOSITES:
+            return a, b
+    return ()
+
+
+def _written(statement: Statement, stem: str) -> str:
+    return next(word.text for word in statement.words if word.stem == stem)
+
+
+def _other_order(one: Statement, other: Statement) -> str:
+    """`prefers tea over coffee` and `prefers coffee over tea`."""
+    first, second = ([word.stem for word in statement.words] for statement in (one, other))
+    if "over" not in first or first == second or sorted(first) != sorted(second):
+        return ""
+    return f"the other order: {_phrase(one.words[-3:])} and {_phrase(other.words[-3:])}"
+
+
+# ── another value of the same attribute ──────────────────────────────────────────────────────────────────────
+
+
+def _other_value(one: Statement, other: Statement) -> str:
+    a, b = one.words, other.words
+    start = _common(a, b)
+    end = _common(a[start:][::-1], b[start:][::-1])
+    mine, others = a[start : len(a) - end], b[start : len(b) - end]
+    if one.event or other.event or not (_is_value(mine) and _is_value(others)):
+        return ""
+    before, after = a[:start], a[len(a) - end :]
+    if any(fold(word.text) in known.PREDICATE for word in after) and any(word.content for word in before):
+        return ""  # it tells which subject is meant: `the big red box is full`
+    if any(word.content for word in before):
+        excludes = _excludes(before, mine, others, after)
+    else:  # `Paul is the product owner`, `Lena is the product owner`
+        excludes = _all_names(mine, others) and bool(after) and fold(after[0].text) in ("is", "are") and _definite(one)
+    return f"different values: {_phrase(mine)} and {_phrase(others)}" if excludes else ""
+
+
+def _common(a: tuple[Word, ...], b: tuple[Word, ...]) -> int:
+    count = 0
+    while count < min(len(a), len(b)) and a[count].stem == b[count].stem:
+        count += 1
+    return count
+
+
+def _is_value(words: tuple[Word, ...]) -> bool:
+    return 1 <= len(words) <= _MAX_WORDS and all(word.content for word in words)
+
+
+def _excludes(
+    before: tuple[Word, ...], mine: tuple[Word, ...], others: tuple[Word, ...], after: tuple[Word, ...]
+) -> bool:
+    """Whether a subject has one of these values at a time. `before` and `after` are what both statements say."""
+    stems = [word.stem for word in before]
+    if not known.MANY_VALUED.isdisjoint(stems):
+        return False
+    ends_phrase = len(after) <= 1 or not after[0].content
+    if len(mine) == len(others) == 1 and ends_phrase:
+        line = known.ALTERNATIVES.get(mine[0].stem)
+        if line is not None and line == known.ALTERNATIVES.get(others[0].stem):
+            return True
+    names = _all_names(mine, others)
+    if names and any(tuple(stems[-length:]) in known.SINGLE_VALUED for length in (1, 2, 3)):
+        return True
+    is_at_end = not after and fold(before[-1].text) in known.BE
+    if is_at_end and not known.ONLY_ONE.isdisjoint(stems):
+        return names or not any(fold(word.text).endswith("ed") for word in (*mine, *others))
+    return is_at_end and names and not known.ATTRIBUTES.isdisjoint(stems)
+
+
+def _all_names(*phrases: tuple[Word, ...]) -> bool:
+    return all(phrase[0].is_name for phrase in phrases)
+
+
+def _definite(statement: Statement) -> bool:
+    return len(statement.words) > 2
+
+
+def _phrase(words: tuple[Word, ...]) -> str:
+    return " ".join(word.text for word in words)

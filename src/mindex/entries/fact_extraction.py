@@ -1,0 +1,244 @@
+"""Fact extraction: a language model reads one turn, and the facts it names are added as memories.
+
+The turn stays as it is. Its facts and the mark that it was read are written in one transaction, also when there are no
+facts, and it is not read again. A turn that the model failed on goes to the end of the line; after a few failures it is
+left alone for a day, unless the caller passes `again`. A turn whose facts could not be stored stays unmarked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from logging import getLogger
+
+from mindex.clock import DAY_MS, now_ms
+from mindex.datatypes import AddResult, ExtractionReport, Progress, Record, Report
+from mindex.datatypes.consolidation import FROM
+from mindex.embedding.queue import EmbeddingQueue
+from mindex.entries.fact_prompt import Fact, facts_of, prompt_of
+from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.merge_loss_check import covers
+from mindex.entries.service import EntryService
+from mindex.errors import ConfigError, GenerationError, MindexError, SecretError, StoreError, UsageError
+from mindex.ids import content_hash
+from mindex.providers.factory import Providers
+from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model
+from mindex.providers.generate.base import Generator
+from mindex.store.base import RetryPolicy, Store
+from mindex.store.transactions import in_transaction
+from mindex.work_queue import WorkQueue
+
+# A turn that the model failed on so many times is left alone for a day each time.
+MAX_TRIES = 3
+# So many failed calls in a row are the model's fault; so many unusable answers may still be the turns' fault.
+MAX_FAILED = 3
+MAX_UNUSABLE = 8
+_PAGE = 10
+
+
+@dataclass(slots=True)
+class FactExtraction:
+    """Extracts facts with the configured language model: on request, after each new turn, or in the background.
+
+    Everything works without a language model, and no write waits for one.
+    """
+
+    _store: Store
+    _providers: Providers
+    _writer: EntryWriter
+    _entries: EntryService
+    _queue: EmbeddingQueue
+    _enabled: bool  # `generation.extract_facts`: whether new turns are read without a request
+    _stop: threading.Event
+    _waiting: WorkQueue[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._waiting = WorkQueue("mindex-facts", self._extract_waiting, self._stop)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether a language model is configured and new turns are read without a request."""
+        return self._enabled and self._providers.settings("generation").provider != "none"
+
+    def extract(self, *, limit: int, agent: str, again: bool, report: Report | None = None) -> ExtractionReport:
+        """Read turns of an agent (`*`: all agents) that were not read yet, oldest first, at most `limit`.
+
+        A model that fails ends the run with a note; the rest is read the next time. A turn that the model failed on
+        comes after all others, and is left alone for a day after three failures; `again` reads it all the same.
+        """
+        if limit < 1:
+            raise UsageError(f"{limit} exchanges are too few", "use 1 or more")
+        generator = self._providers.generator
+        if generator is None:
+            raise ConfigError(
+                "facts cannot be extracted: no language model is configured",
+                "set generation.provider, or tell them yourself",
+            )
+        run, going = self._run(generator), True
+        policy = None if again else _retry_policy()
+        total = min(limit, self._store.entries.count_unextracted(agent, policy))
+        if total:
+            try:
+                load_model(generator)
+            except GenerationError as error:
+                return replace(self._report(run, agent, f"no exchange was asked: {error}"), in_vain=True)
+        while going and run.attempted < total:
+            wanted = min(_PAGE, total - run.attempted)
+            candidates = self._store.entries.unextracted(agent, wanted + len(run.failed), policy)
+            page = [turn for turn in candidates if turn.id not in run.failed][:wanted]  # each turn once
+            if not page:
+                break
+            going = run.read(page, self._stop.is_set)
+            if report is not None:
+                report(Progress("facts", run.attempted, total))
+        return self._report(run, agent, *run.notes)
+
+    def _report(self, run: ExtractionRun, agent: str, *notes: str) -> ExtractionReport:
+        remaining = self._store.entries.count_unextracted(agent, _retry_policy())
+        unanswered = self._store.entries.count_unextracted(agent) - remaining
+        if unanswered:
+            many = "1 exchange" if unanswered == 1 else f"{unanswered} exchanges"
+            rest = f"{many} went unanswered {MAX_TRIES} times or more: left alone for a day"
+            notes = (*notes, f"{rest}; `mindex conversation extract --again` asks all the same")
+        in_vain = bool(run.failed) and not run.processed
+        return ExtractionReport(run.processed, len(run.new), remaining, notes, unanswered, in_vain)
+
+    def extract_one(self, turn: Record) -> ExtractionReport:
+        """Read one turn now, if there is a model and the settings say so. A failure is a note."""
+        try:
+            if not self._enabled or (generator := self._providers.generator) is None:
+                return ExtractionReport()
+            run = self._run(generator)
+            run.extract(turn)
+            return ExtractionReport(1, len(run.new), notes=run.notes, new=self._store.retrieval.records(run.new))
+        except MindexError as error:
+            return ExtractionReport(notes=(f"no facts were extracted: {error}",))
+
+    def extract_later(self, turn: Record) -> None:
+        """Read a turn that was just added: now or, in a server, in the background."""
+        if not self.is_on:
+            return
+        if self._queue.in_background:
+            self._waiting.submit(turn.id)
+        else:
+            self._extract_and_log(turn)
+
+    def join(self, seconds: float) -> None:
+        self._waiting.join(seconds)
+
+    def _extract_waiting(self, id_: str) -> None:
+        try:
+            turn = self._store.retrieval.record(id_)
+            if turn is not None and turn.retired_at is None:
+                self._extract_and_log(turn)
+        except Exception as error:  # the turn is stored and unmarked: `conversation extract` reads it again
+            getLogger(__name__).debug("no facts out of %s: %s", id_, error)
+
+    def _extract_and_log(self, turn: Record) -> None:
+        for note in self.extract_one(turn).notes:
+            getLogger(__name__).info(note)
+
+    def _run(self, generator: Generator) -> ExtractionRun:
+        return ExtractionRun(self._store, generator, self._writer, self._entries)
+
+
+@dataclass(slots=True)
+class ExtractionRun:
+    """Has one model read turns, and adds the facts it names."""
+
+    _store: Store
+    _generator: Generator
+    _writer: EntryWriter
+    _entries: EntryService
+    processed: int = 0
+    new: list[str] = field(default_factory=list)  # ids of the facts that were added
+    failed: dict[str, MindexError] = field(default_factory=dict)  # unmarked: no call, no usable answer, or not stored
+    _notes: dict[str, None] = field(default_factory=dict)  # of the facts that were added, each once
+    _failed_in_a_row: int = 0
+    _unusable_in_a_row: int = 0
+
+    @property
+    def attempted(self) -> int:
+        return self.processed + len(self.failed)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.failed:
+            return tuple(self._notes)
+        left = "1 exchange is" if len(self.failed) == 1 else f"{len(self.failed)} exchanges are"
+        last_error = list(self.failed.values())[-1]
+        return (f"{left} left for the next time: {last_error}", *self._notes)
+
+    def read(self, turns: Iterable[Record], stop: Callable[[], bool]) -> bool:
+        """Extract the facts of one turn after the other. Returns whether it makes sense to go on."""
+        for turn in turns:
+            if stop():
+                return False
+            try:
+                self.extract(turn)
+                self._failed_in_a_row = self._unusable_in_a_row = 0
+            except (GenerationError, StoreError) as error:
+                self.failed[turn.id] = error
+                if isinstance(error, UnusableAnswer):
+                    self._unusable_in_a_row += 1
+                else:
+                    self._failed_in_a_row += 1
+                hopeless = self._failed_in_a_row >= MAX_FAILED or self._unusable_in_a_row >= MAX_UNUSABLE
+                if hopeless or isinstance(error, StoreError):  # a lock on the store affects the next turn, too
+                    return False
+        return True
+
+    def extract(self, turn: Record) -> None:
+        """Have the model read one turn, unless that was done, and add its facts.
+
+        Raises GenerationError, and StoreError when the facts could not be stored: then none is, and the turn is not
+        marked.
+        """
+        if self._store.entries.is_unextracted(turn.id):
+            try:
+                facts = facts_of(answer_of(self._generator, prompt_of(turn)), turn)
+            except GenerationError:
+                with suppress(StoreError):  # the model's failure is the news
+                    self._store.entries.record_extraction_failure(turn.id)
+                raise
+            for result in self._add_all(facts, turn):
+                self.new.append(result.id)
+                self._notes |= dict.fromkeys(self._entries.after_add(result).notes)
+        self.processed += 1
+
+    def _add_all(self, facts: Iterable[Fact], turn: Record) -> list[AddResult]:
+        facts = tuple(facts)
+
+        def store(_: int) -> list[AddResult]:
+            # Checked inside: the turn may have been forgotten or purged while the model was working, and another
+            # process may have extracted it first.
+            if not self._store.entries.is_unextracted(turn.id):
+                return []
+            added = [result for fact in facts if (result := self._add(fact, turn)) is not None]
+            self._store.entries.mark_extracted(turn.id, len(added))
+            return added
+
+        return in_transaction(self._store.entries, store)
+
+    def _add(self, fact: Fact, turn: Record) -> AddResult | None:
+        """Returns the new memory; None when a stored one says the same, which is linked to the turn, too."""
+        source = f"conversation:{turn.id}"
+        memory = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
+        try:
+            similar = self._store.retrieval.records([one.id for one in self._writer.similar_to(memory)])
+            known = next((one for one in similar if covers(one.text, fact.text)), None)
+            if known is not None and content_hash(known.text) != content_hash(fact.text):
+                self._store.entries.link([(known.id, turn.id, FROM, fact.confidence)])
+                return None
+            added = self._writer.add(memory)  # the same text again is the same memory
+        except (SecretError, UsageError):  # a secret, in strict mode, is not stored: the other facts are
+            return None
+        self._store.entries.link([(added.id, turn.id, FROM, fact.confidence)])
+        return added if added.created else None
+
+
+def _retry_policy() -> RetryPolicy:
+    """Which turns are left alone now."""
+    return RetryPolicy(MAX_TRIES, now_ms() - DAY_MS)

@@ -1,0 +1,112 @@
+"""Near-duplicates: two texts that share most of their words and do not contradict each other.
+
+The overlap of two sets of words is their intersection as a share of the **larger** set. The share of the smaller set
+would make every long text a duplicate of each short one inside it, and the look-up could not be bounded: a short
+stored text may share any one word of a long new one. With Jaccard, two texts of equal length would have to share three
+quarters of their words to reach .6: two reworded words in six would hide a duplicate. The share of the larger set is
+what "60 % of the words" means to a reader, and it bounds the look-up: see `probe_words`. Of 153,735 pairs of different
+sentences of our own documents it finds 7 near.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from mindex.analyzer import STOP_WORDS, analyze_query, word_set
+from mindex.datatypes import Filters, Model, Record, RecordVectors, VectorArray
+from mindex.datatypes.records import CONFLICT_LINK
+from mindex.entries.contradiction_check import READ_LIMIT, contradict
+from mindex.entries.open_conflicts import conflict_between
+from mindex.store.base import NewLink, Store
+
+NEAR_OVERLAP = 0.6  # of words
+NEAR_COSINE = 0.92  # of vectors
+CONFLICT_COSINE = 0.5  # of vectors: what the conflict rules are asked about
+NEAR_LINK = "near"  # the kind of the link between two near-duplicates
+_CANDIDATES = 10
+_LINKS_AT_ONCE = 500  # in one transaction
+
+# Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
+_MEANINGLESS = STOP_WORDS | word_set("""
+    arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt im ive mustnt shouldnt theyre wasnt werent weve wont
+    wouldnt youre
+""")
+_FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet have a meaning
+
+
+def keywords(text: str) -> frozenset[str]:
+    """Return the stems that carry meaning; all stems when none does.
+
+    A hyphened or camel-cased name is its words, so that `dark-mode` is dark mode; one with numbers or scraps in it
+    (`v2.1.4`, `user_id`) counts once, or a version alone would make two texts alike.
+    """
+    found: set[str] = set()
+    function_words: set[str] = set()
+    for word in analyze_query(text[:READ_LIMIT]):
+        if word.stop:
+            function_words.update(word.words)
+        elif word.identifiers and not all(len(part) > 2 and part.isalpha() for part in word.words):
+            found.add(max(word.identifiers, key=len))
+        else:
+            for stem in word.words:
+                (found if _carries_meaning(stem) else function_words).add(stem)
+    return frozenset(found or function_words)
+
+
+def _carries_meaning(stem: str) -> bool:
+    if stem in _MEANINGLESS:
+        return False
+    return len(stem) > 2 or stem[0] >= _FIRST_UNSPACED or not stem.isalpha()
+
+
+def overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return the share of the larger set's words that both sets have, 0 to 1."""
+    if a == b:
+        return 1.0
+    return len(a & b) / max(len(a), len(b))
+
+
+def probe_words(words: frozenset[str], frequency: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the rarest 40 % + 1 of the words: every set that overlaps by .6 or more contains one of them.
+
+    Such a set shares at least .6 of the larger set, so at least .6 · n of these n words, and lacks at most ⌊.4 · n⌋ of
+    them: among any ⌊.4 · n⌋ + 1 words is one that it contains. The rarest words have the fewest rows to read.
+    """
+    rarest = sorted(words, key=lambda word: (frequency.get(word, 0), word))
+    return tuple(rarest[: len(words) * 2 // 5 + 1])  # in integers: .4 · 5 must be 2, never 1.99
+
+
+def link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+    """Link each memory whose vectors were just stored with near-duplicates of its type, and with conflicts of any.
+
+    Close vectors find the same statement in other words, and memories that came in without a search by words.
+    """
+    memories = [(record, embedded.vectors[0]) for record, embedded in stored if record.kind == "memory"]
+    for agent in dict.fromkeys(record.agent for record, _ in memories):
+        own = [(record, vector) for record, vector in memories if record.agent == agent]
+        links = _close_links(store, model, agent, own)
+        for start in range(0, len(links), _LINKS_AT_ONCE):
+            store.entries.link(links[start : start + _LINKS_AT_ONCE])
+
+
+def _close_links(
+    store: Store, model: Model, agent: str, embedded: Sequence[tuple[Record, Sequence[float] | VectorArray]]
+) -> list[NewLink]:
+    """Return the links of one agent's memories that were just stored: with conflicts and near-duplicates."""
+    import numpy as np  # only texts that were embedded need it
+
+    scope = Filters(kinds=("memory",), agent=agent)
+    vectors = np.stack([np.asarray(vector, np.float32) for _, vector in embedded])
+    found = store.retrieval.neighbours(model, vectors, scope, _CANDIDATES, CONFLICT_COSINE)
+    pairs: set[tuple[str, str]] = set()
+    links: list[NewLink] = []
+    for (embedded_record, _), close in zip(embedded, found.cosines, strict=True):
+        one = found.records.get(embedded_record.id, embedded_record)  # as it is now
+        for other_id, cosine in close.items():
+            other = found.records.get(other_id)
+            if other is None or other.id == one.id or (other.id, one.id) in pairs:
+                continue
+            pairs.add((one.id, other.id))
+            if conflict_between(one, other):
+                links.append((one.id, other.id, CONFLICT_LINK, 1.0))
+            elif cosine >= NEAR_COSINE and one.type == other.type and not contradict(one.text, other.text):
+                links.append((one.id, other.id, NEAR_LINK, round(cosine, 3)))
+    return links

@@ -1,0 +1,136 @@
+"""`Projects`: the projects of a memory, with the folders, repositories and addresses that are linked to them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mindex.clock import now_ms
+from mindex.datatypes import ProjectSource, Record
+from mindex.entries.field_entries import FieldEntries
+from mindex.entries.project_sources import StoredSource, parse_sources, status_of, stored_sources
+from mindex.errors import NotFoundError, UsageError
+from mindex.values import dataclass
+
+_Sources = list[StoredSource]
+
+
+@dataclass(frozen=True, slots=True)
+class Projects(FieldEntries):
+    """Reached as `memory.projects`. A project is given by its id, a unique prefix of it, or its name.
+
+    A client of a server learns nothing of the server's folders, and its own folders are on another machine: for it
+    `_reads_folders` is False.
+    """
+
+    _reads_folders: bool = True
+
+    def link(self, project: str, location: str, *, source_type: str = "", reason: str = "") -> ProjectSource:
+        """Link a folder, repository or address; without a type, its form tells which it is.
+
+        One that is linked already keeps its time and its report, and gets the type that is given.
+        """
+        new = self._source({"location": location, **({"type": source_type} if source_type else {})})
+        record = self.get(project)
+        for one in stored_sources(record.fields):
+            if one.location == new.location and (not source_type or one.type == new.type):
+                return self._shown(record, one)
+
+        def linked(sources: _Sources) -> _Sources:
+            for at, one in enumerate(sources):
+                if one.location == new.location:
+                    return [*sources[:at], replace(one, type=new.type), *sources[at + 1 :]]
+            return [*sources, replace(new, linked_at=now_ms())]
+
+        return self._change(project, new.location, linked, reason)
+
+    def unlink(self, project: str, location: str, *, reason: str = "") -> ProjectSource:
+        """Take a source off a project. Returns it. Raises NotFoundError if it is not linked."""
+        record = self.get(project)
+        source = self._linked(record, location)
+
+        def without(sources: _Sources) -> _Sources:
+            return [one for one in sources if one.location != source.location]
+
+        shown = self._shown(record, source)
+        self._revise_sources(record, without, reason)
+        return shown
+
+    def report(
+        self, project: str, location: str, status: str, message: str = "", *, checked_at: int | None = None
+    ) -> ProjectSource:
+        """Store what a check of a source found: ok, warning, error or unknown, and a message."""
+        source = self._linked(self.get(project), location)
+        at = now_ms() if checked_at is None else checked_at
+        found = self._source({"location": source.location, "type": source.type, "status": status, "message": message})
+
+        def reported(sources: _Sources) -> _Sources:
+            news = {"status": found.status, "message": found.message, "checked_at": at}
+            return [replace(one, **news) if one.location == source.location else one for one in sources]  # type: ignore[arg-type]  # checked by name
+
+        return self._change(project, source.location, reported, "")
+
+    def sources(
+        self, project: str | None = None, *, source_type: str = "", agent: str | None = None
+    ) -> Sequence[ProjectSource]:
+        """The sources of a project, or of all of an agent, ordered by the project's name, then as they were linked."""
+        records = [self.get(project)] if project is not None else sorted(self.all(agent), key=lambda one: one.title)
+        return tuple(
+            self._shown(record, one)
+            for record in records
+            for one in stored_sources(record.fields)
+            if source_type in ("", one.type)
+        )
+
+    # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _source(self, given: Mapping[str, object]) -> StoredSource:
+        """A source as it is stored: without secrets, and a folder of this machine with its absolute path."""
+        redacted = self._redacted({"sources": [given]})["sources"]
+        try:
+            (source,) = stored_sources({"sources": parse_sources(redacted)})
+        except ValueError as error:
+            raise UsageError("this is no source of a project", str(error)) from None
+        if not source.is_local or not self._reads_folders:
+            return source
+        path = Path(source.location).expanduser().resolve()
+        found_type = "repository" if "type" not in given and (path / ".git").exists() else source.type
+        return replace(source, location=str(path), type=found_type)
+
+    def _linked(self, record: Record, location: str) -> StoredSource:
+        wanted = self._source({"location": location}).location
+        for one in stored_sources(record.fields):
+            if one.location in (wanted, location):
+                return one
+        known = ", ".join(one.location for one in stored_sources(record.fields)) or "nothing"
+        raise NotFoundError(f"{location} is not linked to {record.title}", f"linked is {known}")
+
+    def _change(
+        self, project: str, location: str, change: Callable[[_Sources], _Sources], reason: str
+    ) -> ProjectSource:
+        record = self._revise_sources(self.get(project), change, reason)
+        return self._shown(record, next(one for one in stored_sources(record.fields) if one.location == location))
+
+    def _revise_sources(self, record: Record, change: Callable[[_Sources], _Sources], reason: str) -> Record:
+        """Store the sources that `change` makes of those in force then. Returns the new state of the project."""
+
+        def revised(current: Record) -> Record:
+            sources = [one.to_field() for one in change(stored_sources(current.fields))]
+            return self._with_fields(current, {**current.fields, "sources": sources or None})
+
+        return self._queue.embed_after(self._context.revise(record.id, revised, "update", reason)).after
+
+    def _shown(self, record: Record, source: StoredSource) -> ProjectSource:
+        status, message = source.status, source.message
+        if self._reads_folders:
+            roots = [collection.root for collection in self._context.store.files.collections()]
+            status, message = status_of(source, roots)
+        return ProjectSource(
+            project=record.id,
+            project_name=record.title,
+            type=source.type,
+            location=source.location,
+            status=status,
+            message=message,
+            linked_at=source.linked_at or record.created_at,
+            checked_at=source.checked_at,
+        )

@@ -1,0 +1,339 @@
+"""Statements: what a sentence says, as far as rules can tell: its words, its numbers and dates, its negation."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from mindex.analyzer import STOP_WORDS, fold
+from mindex.entries import conflict_words as known
+from mindex.values import dataclass
+
+_LONGEST = 400  # characters of a sentence: longer ones are no statements that rules can compare
+_MAX_SENTENCES = 5
+
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+# What follows explains, contrasts or adds: the statement stands before it.
+_SUBORDINATE = re.compile(
+    r"\s*(?:\([^)]*\)|,?\s+(?:because|so that|due to|in order to|instead of|rather than|which|as of|starting)\b.*"
+    r"|,?\s+since (?!\d).*|,\s*(?:not|but)\b[^,]*(?:,|$)|\s[-–—]\s.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SECOND_CLAUSE = re.compile(
+    r",?\s+and\s+(?:[\w'’]+\s+){0,3}(?:is|are|was|were|has|have|will|must|may|can|should|lasts?|needs?|wants?|takes?|lives?)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+# What follows a number and does not say when or for whom it holds: `at 9:45 every weekday in the blue room`.
+_DETAIL = re.compile(r"(?<=\w)\s+(?:with|in|every|each|up to)\s+(?:the\s+)?(?P<next>\w+).*", re.IGNORECASE | re.DOTALL)
+_EVERYWHERE = re.compile(r"(?<=\w)\s+(?:in|for|on|at)\s+(?:every|all|any)\b", re.IGNORECASE)
+_CONDITIONS = frozenset("spring summer autumn fall winter weekend weekends holiday holidays case".split())
+_TOKEN = re.compile(
+    r"(?P<iso>\d{4}-\d{2}-\d{2})"
+    r"|(?P<clock>\d{1,2}:\d{2}(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?[ap]\.?m\b\.?)"
+    r"|(?P<money>[$€£]\s?\d[\d,]*(?:\.\d+)?)"
+    r"|(?P<number>\d[\d,]*(?:\.\d+)*(?:st|nd|rd|th)?(?![^\W_]))"
+    r"|(?P<percent>%)"
+    r"|(?P<word>[^\W_]+(?:[-_./@#+'’][^\W_]+)*(?:\+\+|\#)?)",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?\s?(?:([ap])\.?m)?", re.IGNORECASE)
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in (
+        *enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1),
+        *(
+            (10 * tens, word)
+            for tens, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+        ),
+    )
+}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january jan|february feb|march|april apr|may|june jun|july jul|august aug|september sept sep|october oct"
+        "|november nov|december dec".split("|"),
+        start=1,
+    )
+    for name in names.split()
+}
+_WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        "monday montag lundi lunes|tuesday dienstag mardi martes|wednesday mittwoch mercredi miercoles"
+        "|thursday donnerstag jeudi jueves|friday freitag vendredi viernes|saturday samstag samedi sabado"
+        "|sunday sonntag dimanche domingo".split("|")
+    )
+    for name in names.split()
+}
+_SECONDS = {
+    unit: seconds
+    for units, seconds in (
+        ("ms millisecond milliseconds", 0.001),
+        ("s sec second seconds", 1),
+        ("min minute minutes", 60),
+        ("h hour hours", 3600),
+        ("day days", 86_400),
+        ("week weeks", 604_800),
+        ("month months", 2_592_000),
+        ("year years", 31_536_000),
+    )
+    for unit in units.split()
+}
+_CURRENCIES = {
+    "euro": "eur", "euros": "eur", "eur": "eur", "€": "eur", "chf": "chf", "francs": "chf",
+    "dollar": "usd", "dollars": "usd", "usd": "usd", "$": "usd",
+    "pound": "gbp", "pounds": "gbp", "gbp": "gbp", "£": "gbp",
+}  # fmt: skip
+_YEARS = range(1800, 2200)
+_HOURS = range(25)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number, time or date of a statement. `parts` tell it apart from others of its kind and unit."""
+
+    kind: str  # time, date, duration, money, share or number
+    parts: tuple[tuple[str, float], ...]
+    unit: str
+    text: str  # as it is written
+    names_subject: bool = False  # `Room 12 has …`: it belongs to the name of the subject
+    bound: str = ""  # lower or upper: `from 9:00`, `until 18:00`
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a statement: its stem, how it is written, and whether it carries meaning."""
+
+    stem: str
+    text: str
+    content: bool = True
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is written like a name: `Porto`, `iPhone`, `1Password`."""
+        return any(character.isupper() for character in self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence: words in order without articles and negations, values, and whether it denies or tells an event."""
+
+    words: tuple[Word, ...]
+    values: tuple[Value, ...]
+    negated: bool
+    unclear: bool  # it is negated in part, or twice
+    event: bool  # it tells what happened, not how something is
+    first: str  # the first word, folded
+
+    @property
+    def content(self) -> frozenset[str]:
+        return frozenset(word.stem for word in self.words if word.content)
+
+
+def statements(text: str, *, without_details: bool = False) -> tuple[Statement, ...]:
+    """The statements of the first five sentences of a text.
+
+    `without_details` adds what a sentence says without what follows its first number: a newer and shorter sentence
+    changes the number, and seldom repeats the rest.
+    """
+    found: list[Statement] = []
+    for part in _SENTENCE_END.split(text.strip())[:_MAX_SENTENCES]:
+        if not part.strip() or len(part) > _LONGEST:
+            continue
+        sentence = _SECOND_CLAUSE.sub("", _SUBORDINATE.sub(" ", part))
+        found.append(_statement(sentence))
+        if without_details and (head := _head(sentence)):
+            found.append(_statement(head))
+    return tuple(found)
+
+
+def _head(sentence: str) -> str:
+    """A sentence up to the details that follow its first number, or up to `in every …`; '' if none do."""
+    if everywhere := _EVERYWHERE.search(sentence):
+        return sentence[: everywhere.start()]
+    number = next((match for match in _TOKEN.finditer(sentence) if _is_number(match)), None)
+    detail = _DETAIL.search(sentence, number.end()) if number else None
+    if detail is None:
+        return ""
+    following = _bare(detail["next"])
+    is_condition = following in _MONTHS or following.removesuffix("s") in _WEEKDAYS or following in _CONDITIONS
+    return "" if is_condition or following.isdigit() else sentence[: detail.start()]
+
+
+def _is_number(match: re.Match[str]) -> bool:
+    return match.lastgroup in ("clock", "money", "number") or fold(match[0]) in _NUMBER_WORDS
+
+
+@lru_cache(maxsize=512)
+def _statement(sentence: str) -> Statement:
+    tokens = list(_tokens(sentence))
+    words: list[Word] = []
+    values: list[Value] = []
+    negations, unclear, past, once = 0, False, False, False
+    place = 0
+    while place < len(tokens):
+        value, used = _value(tokens, place, words)
+        if value is not None:
+            last = fold(words[-1].text) if words else ""
+            values.append(replace(value, bound=known.BOUNDS.get(last, "")))
+            place += used
+            continue
+        _, text = tokens[place]
+        folded = _bare(text)
+        following = _bare(tokens[place + 1][1]) if place + 1 < len(tokens) else ""
+        place += 1
+        if folded.endswith(("n't", "n’t")) or folded.replace("'", "").replace("’", "") in known.NEGATIONS:
+            if following in known.REMINDERS:  # do not forget to …
+                place += 1
+                continue
+            negations += 1
+            unclear = unclear or following in known.PARTIAL
+            past = past or folded.startswith(("did", "was", "were", "had"))
+            continue
+        unclear = unclear or folded in known.UNCLEAR
+        past = past or _is_past(folded, words)
+        stem = "user" if folded in known.FIRST_PERSON else known.stem(folded)
+        once = once or stem in known.ONCE
+        if folded in known.ARTICLES or not stem:
+            continue
+        content = not (
+            folded in STOP_WORDS or folded in known.PREPOSITIONS or folded in known.BE or stem in known.LIGHT
+        )
+        words.append(Word(stem, text, content or stem == "user"))
+    first = _bare(tokens[0][1]) if tokens else ""
+    return Statement(tuple(words), tuple(values), negations == 1, unclear or negations > 1, past and not once, first)
+
+
+def _tokens(sentence: str) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(sentence):
+        assert match.lastgroup is not None
+        yield match.lastgroup, match[0]
+
+
+def _bare(text: str) -> str:
+    """A word folded, without the sign of a genitive."""
+    return fold(text).removesuffix("'s").removesuffix("’s").rstrip("'’")
+
+
+def _is_past(folded: str, before: list[Word]) -> bool:
+    if folded in known.IRREGULAR_PAST:
+        return True
+    if len(folded) < 5 or not folded.endswith("ed") or folded.endswith(known.EVENT_ED_EXCEPTIONS) or "-" in folded:
+        return False
+    return not before or fold(before[-1].text) not in known.BE  # `is stored` tells how something is
+
+
+# ── numbers, times and dates ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _value(tokens: list[tuple[str, str]], place: int, before: list[Word]) -> tuple[Value | None, int]:
+    """The value that begins at a token, and how many tokens it takes."""
+    kind, text = tokens[place]
+    following = [text for _, text in tokens[place + 1 : place + 4]] + [""] * 3
+    if kind == "iso":
+        year, month, day = map(float, text.split("-"))
+        return Value("date", (("day", day), ("month", month), ("year", year)), "", text), 1
+    if kind == "clock":
+        return _clock(text), 1
+    if kind == "money":
+        return Value("money", _amount(text[1:].strip()), _CURRENCIES[text[0]], text), 1
+    if kind == "word":
+        folded = _bare(text)
+        if folded in _MONTHS and _is_month(text, before):
+            return _month(text, following)
+        weekday = _WEEKDAYS.get(folded, _WEEKDAYS.get(folded.removesuffix("s")))
+        if weekday is not None:
+            return Value("date", (("weekday", float(weekday)),), "", text), 1
+        if folded in _NUMBER_WORDS and not (folded == "one" and following[0].lower() in ("of", "")):
+            return _number(_NUMBER_WORDS[folded], text, following, before)
+        return None, 1
+    if kind == "number":
+        return _number(text.lower().rstrip("stndrh"), text, following, before)
+    return None, 1
+
+
+def _clock(text: str) -> Value:
+    match = _CLOCK.match(text)
+    assert match is not None
+    hour, minute, half = int(match[1]), int(match[2] or 0), (match[3] or "").lower()
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    return Value("time", (("minute", hour * 60.0 + minute),), "", text)
+
+
+def _is_month(text: str, before: list[Word]) -> bool:
+    """`may` and `march` are months where they are written like one and not at the beginning."""
+    return fold(text) not in ("may", "march") or (text[0].isupper() and bool(before))
+
+
+def _month(text: str, following: list[str]) -> tuple[Value, int]:
+    """`March`, `March 5`, `March 2026`, `March 5 2026`."""
+    parts = [("month", float(_MONTHS[fold(text)]))]
+    used = 1
+    for word in following[:2]:
+        digits = word.lower().rstrip("stndrh")
+        if not digits.isdigit() or (int(digits) > 31 and int(digits) not in _YEARS):
+            break
+        parts.append(("day" if int(digits) <= 31 else "year", float(digits)))
+        text, used = f"{text} {word}", used + 1
+    return Value("date", tuple(sorted(parts)), "", text), used
+
+
+def _number(digits: str, text: str, following: list[str], before: list[Word]) -> tuple[Value, int]:
+    unit = _bare(following[0])
+    last = fold(before[-1].text) if before else ""
+    plain = digits.isdigit()
+    if plain and unit in _MONTHS and int(digits) <= 31:
+        date, used = _month(following[0], following[1:])
+        parts = tuple(sorted((*date.parts, ("day", float(digits)))))
+        return Value("date", parts, "", f"{text} {date.text}"), used + 1
+    if unit in _SECONDS:
+        seconds = _amount(digits)[0][1] * _SECONDS[unit]
+        return Value("duration", (("seconds", seconds),), "", f"{text} {unit}"), 2
+    if unit in _CURRENCIES:
+        return Value("money", _amount(digits), _CURRENCIES[unit], f"{text} {unit}"), 2
+    if unit in ("%", "percent"):
+        return Value("share", _amount(digits), "", f"{text} %"), 2
+    if plain and (unit == "uhr" or (last == "at" and int(digits) in _HOURS and _ends_phrase(unit))):
+        return Value("time", (("hour", float(digits)),), "", text), 1 + (unit == "uhr")
+    if plain and int(digits) in _YEARS and (last in known.PREPOSITIONS or last == "since"):
+        return Value("date", (("year", float(digits)),), "", text), 1
+    noun = known.stem(unit) if unit.isalpha() and unit not in STOP_WORDS else ""
+    return Value("number", _amount(digits), noun, text, _is_name(before, following)), 1
+
+
+def _is_name(before: list[Word], following: list[str]) -> bool:
+    """Whether a number belongs to the name of a subject: `Room 12 has …`, `the draft of chapter 2 is …`."""
+    if len(before) <= 2 and all(word.content for word in before):
+        return True
+    follows_noun = before[-1].content and all(fold(word.text) not in known.PREDICATE for word in before)
+    return follows_noun and fold(following[0]) in known.PREDICATE
+
+
+def _ends_phrase(word: str) -> bool:
+    return not word or word in STOP_WORDS or word in known.PREPOSITIONS or word in ("o'clock", "sharp", "every", "now")
+
+
+def _amount(digits: str) -> tuple[tuple[str, float], ...]:
+    parts = digits.replace(",", "").split(".")
+    if len(parts) > 2:  # a version
+        return tuple((f"part {at}", float(part)) for at, part in enumerate(parts))
+    return (("amount", float(".".join(parts))),)
+
+
+def same_value(one: Value, other: Value) -> bool | None:
+    """Whether two values are the same; None when they cannot be compared."""
+    if one.kind != other.kind or (one.unit and other.unit and one.unit != other.unit):
+        return None
+    if one.kind == "time":  # `at seven` is 19:00 as well
+        minutes = [dict(value.parts) for value in (one, other)]
+        bare = any("hour" in parts for parts in minutes)
+        apart = abs(_minutes(minutes[0]) - _minutes(minutes[1]))
+        return apart % (720 if bare else 1440) == 0
+    a, b = dict(one.parts), dict(other.parts)
+    shared = a.keys() & b.keys()
+    return all(a[part] == b[part] for part in shared) if shared else None
+
+
+def _minutes(parts: dict[str, float]) -> float:
+    return parts["hour"] * 60 if "hour" in parts else parts["minute"]

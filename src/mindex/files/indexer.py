@@ -1,0 +1,230 @@
+"""The indexer: brings the chunks of a folder up to date and writes only what has changed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mindex.clock import now_ms
+from mindex.daily_log_format import FORMAT_VERSION
+from mindex.datatypes import Collection, CollectionReport, Document, Progress, Report, SkippedFile
+from mindex.errors import MindexError
+from mindex.files.chunker import CHUNKER_VERSION, chunk_markdown, chunk_text
+from mindex.files.daily_log_lines import cut_at_log_lines, without_log_lines
+from mindex.files.document_metadata import chunk_tags, document_tags, domain_of_path, is_instruction
+from mindex.files.file_changes import FileChanges, find_changes, fingerprint
+from mindex.files.file_scan import ScannedFile, read_bytes, scan
+from mindex.files.links import document_links
+from mindex.files.text_decoding import BinaryFile, decode
+from mindex.ids import short_hash
+from mindex.project_file import ProjectFile
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import ChunkCounts, DocumentUpdate, Store
+from mindex.type_rules import TYPE_RULES_VERSION, chunk_type
+
+# Short transactions: other processes write, too.
+_BATCH_CHUNKS = 500
+_BATCH_DOCUMENTS = 100
+_DAY_NS = 24 * 60 * 60 * 10**9
+
+
+class Indexer:
+    """Indexes the collections of one store. `redactor` is applied to every text before it is stored."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        exclude: Sequence[str],
+        max_bytes: int,
+        redactor: Redactor,
+        project: ProjectFile | None = None,
+    ) -> None:
+        """`project` is the file of the project that the collections are in: it excludes more, or larger files."""
+        self._store = store
+        self._exclude = tuple(exclude)
+        self._project = project
+        self._max_bytes = project.max_bytes(max_bytes) if project else max_bytes
+        self._redactor = redactor
+        self.written_chunks: list[str] = []  # ids of the chunks of new and changed files
+        # Everything beside a file's bytes that decides its chunks.
+        self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}t{TYPE_RULES_VERSION}-{redactor.version}"
+
+    @property
+    def project_notes(self) -> tuple[str, ...]:
+        """What of the project's file is ignored, and why."""
+        return self._project.notes if self._project else ()
+
+    def index(
+        self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
+    ) -> tuple[CollectionReport, tuple[SkippedFile, ...]]:
+        """Bring a collection up to date; with `dry_run` only report what would happen to its files and chunks."""
+        documents = self._store.files.documents(collection.name)
+        changes = self._find_changes(collection, documents, force)
+        if dry_run:
+            chunks = self._planned_chunks(collection, changes, documents, report)
+        else:
+            chunks = self._apply(collection, changes, documents, report)
+            self._store.files.put_collection(replace(collection, indexed_at=now_ms()))
+        moved = changes.count(changes.moved)
+        outcome = CollectionReport(
+            name=collection.name,
+            root=collection.root,
+            seen=changes.seen - len(changes.rejected),
+            new=changes.count(file.path for file in changes.new),
+            changed=changes.count(file.path for file in changes.changed) - moved,
+            moved=moved,
+            deleted=len(changes.deleted),
+            unchanged=changes.unchanged + len(changes.touched),
+            skipped=len(changes.skipped),
+            chunks_added=chunks.added,
+            chunks_kept=chunks.kept,
+            chunks_removed=chunks.removed,
+        )
+        shown = self._redactor.for_reading().redact_text
+        return outcome, tuple(replace(file, path=shown(file.path)) for file in changes.skipped)
+
+    def _planned_chunks(
+        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
+    ) -> ChunkCounts:
+        """Return how many chunks `_apply` would add, keep and remove; nothing is stored."""
+        gone = [document.id for document in changes.deleted]
+        chunks = ChunkCounts()
+        for update in self._updates(collection, changes, documents, report):
+            if isinstance(update, str):
+                gone.append(update)
+                continue
+            stored = {chunk.id for chunk in self._store.files.chunks(update.document.id)}
+            now = {record.id for record in update.records or ()}
+            chunks += ChunkCounts(len(now - stored), len(now & stored), len(stored - now))
+        return chunks + ChunkCounts(removed=sum(len(self._store.files.chunks(id_)) for id_ in gone))
+
+    def planned_updates(self, collection: Collection, *, force: bool = False) -> Iterator[DocumentUpdate]:
+        """Yield every document of a collection with its chunks, as indexing would leave it; nothing is stored."""
+        documents = self._store.files.documents(collection.name)
+        changes = self._find_changes(collection, documents, force)
+        done = {document.id for document in changes.deleted}
+        for update in self._updates(collection, changes, documents, None):
+            done.add(update if isinstance(update, str) else update.document.id)
+            if not isinstance(update, str):
+                yield update
+        for document in documents.values():
+            if document.id not in done:
+                yield DocumentUpdate(document, self._store.files.chunks(document.id))
+
+    def _find_changes(self, collection: Collection, documents: dict[str, Document], force: bool) -> FileChanges:
+        exclude = (*self._exclude, *collection.exclude)
+        files = scan(Path(collection.root), exclude=exclude, project=self._project, max_bytes=self._max_bytes)
+        return find_changes(files, documents, self._fingerprint_of, self._version, force=force)
+
+    def _fingerprint_of(self, file: ScannedFile) -> str:
+        """Return an empty string for a file that cannot be read now: indexing it will report why."""
+        data = read_bytes(file, max_bytes=self._max_bytes)
+        return "" if isinstance(data, SkippedFile) else fingerprint(data, self._version)
+
+    def _apply(
+        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
+    ) -> ChunkCounts:
+        """Write in batches, each one transaction that leaves the collection consistent."""
+        chunks = ChunkCounts()
+        # Deleted ones go with the first batch: a new document may take the path of one.
+        gone = [document.id for document in changes.deleted]
+        batch = [DocumentUpdate(document, None) for document in changes.touched]
+        for update in self._updates(collection, changes, documents, report):
+            if isinstance(update, str):
+                gone.append(update)
+                continue
+            batch.append(update)
+            self.written_chunks += (record.id for record in update.records or ())
+            if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
+                chunks += self._store.files.apply(batch, gone)
+                batch, gone = [], []
+        return chunks + self._store.files.apply(batch, gone) if batch or gone else chunks
+
+    def _updates(
+        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
+    ) -> Iterator[DocumentUpdate | str]:
+        """Yield new and changed documents, and the ids of documents whose file can no longer be indexed."""
+        taken = {document.id for document in documents.values()} - {document.id for document in changes.deleted}
+        files = sorted((*changes.changed, *changes.new), key=_urgency)
+        # Moves first: a new document can take a path only when the moved one has left it.
+        files.sort(key=lambda file: file.path not in changes.moved)
+        for done, file in enumerate(files):
+            if report is not None:
+                report(Progress("chunk", done, len(files), file.path))
+            data = read_bytes(file, max_bytes=self._max_bytes)
+            before = changes.moved.get(file.path) or documents.get(file.path)
+            id_ = before.id if before is not None else _document_id(collection.name, file.path, taken)
+            taken.add(id_)
+            update = data if isinstance(data, SkippedFile) else self._update(collection.name, id_, file, data)
+            if isinstance(update, DocumentUpdate):
+                yield update
+                continue
+            changes.reject(file.path, update)
+            if before is not None:  # its stored chunks are no longer what the file says
+                yield before.id
+        if report is not None and files:
+            report(Progress("chunk", len(files), len(files)))
+
+    def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
+        """Return the document and chunks of one file, or why it cannot be indexed."""
+        if kinds := self._redactor.kinds_in(file.path):
+            return SkippedFile(file.path, f"its path holds a secret ({', '.join(kinds)}); rename it")
+        try:
+            decoded = decode(data)
+            text = self._redactor.redact_text(without_log_lines(file.location, decoded), keep_lines=True)
+        except (BinaryFile, MindexError) as error:
+            return SkippedFile(file.path, str(error))
+        suffix = file.path.lower().rpartition(".")[2]
+        parsed = chunk_text(text) if suffix == "txt" else chunk_markdown(text, mdx=suffix == "mdx")
+        name = parsed.title or file.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        front = parsed.front_matter
+        # A title that is in no breadcrumb is a field like the others.
+        titled = (f"title: {front.title}",) if front.title and parsed.heading not in ("", front.title) else ()
+        document = Document(
+            id=id_,
+            collection=collection,
+            path=file.path,
+            fingerprint=fingerprint(data, self._version),
+            size=file.size,
+            mtime_ns=file.mtime_ns,
+            title=name,
+            domain=domain_of_path(file.path),
+            instruction=is_instruction(file.path),
+            tags=document_tags(parsed),
+            links=document_links(file.path, text),
+            indexed_at=now_ms(),
+            fields=titled + front.fields,
+        )
+        repeats: Counter[str] = Counter()
+        records = []
+        for chunk in cut_at_log_lines(file.location, decoded, parsed.chunks):
+            section = " > ".join(chunk.breadcrumb)  # part of the id: what the file is called is not
+            titles = (
+                chunk.breadcrumb if parsed.heading or chunk.breadcrumb[:1] == (name,) else (name, *chunk.breadcrumb)
+            )
+            title = (" > ".join(titles) or name) + (f" (part {chunk.part} of {chunk.parts})" if chunk.parts > 1 else "")
+            key = f"{section}\n{chunk.text}"
+            repeats[key] += 1
+            record_id = short_hash(id_, section, chunk.text, str(repeats[key]))
+            tags = chunk_tags(chunk.text, front.tags)
+            record = document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line)
+            records.append(replace(record, type=chunk_type(titles, chunk.text)))
+        return DocumentUpdate(document, tuple(records))
+
+
+def _urgency(file: ScannedFile) -> tuple[int, int, str]:
+    """Sort files by the day of their last change, the latest first, and those of one day by size, the smallest first.
+
+    Chunks are embedded in the order in which they are stored: what a user tries first has its vectors first.
+    """
+    return -(file.mtime_ns // _DAY_NS), file.size, file.path
+
+
+def _document_id(collection: str, path: str, taken: set[str]) -> str:
+    """Return an id made of the collection and the path; a file that moved away may still have the plain one."""
+    id_, attempt = short_hash("document", collection, path), 1
+    while id_ in taken:
+        attempt += 1
+        id_ = short_hash("document", collection, path, str(attempt))
+    return id_

@@ -1,0 +1,129 @@
+"""The native tools `remember`, `update` and `forget`. The history keeps all they change, and it can be undone."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from mcp_types import CallToolResult
+from pydantic import BeforeValidator, Field
+
+from mindex.datatypes import TYPES, Change
+from mindex.errors import NotFoundError, UsageError
+from mindex.mcp.native import other_kinds
+from mindex.mcp.tools import REFRESHES, REVISES, Omitted, Texts, Toolset, tool, tool_result
+from mindex.present.entries import add_text
+from mindex.present.history import change_json, change_text, undo_json, undo_text
+from mindex.present.to_json import Json, to_json
+
+_REMEMBER = (
+    "Keep a fact, preference, decision or correction beyond this conversation: one per call, in a sentence that is"
+    " clear without it. It names similar memories and conflicts: update or supersede those."
+)
+# What `remember` and `update` take of a memory.
+_PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()
+_LATEST = "true"
+
+Fields = Annotated[
+    dict[str, Any] | Omitted,
+    Field(
+        description="Of other kinds: name, email, …; turn: user_message, agent_response, session_id; profile: path,"
+        " value, replace; skill: trigger_type, trigger_config, instructions"
+    ),
+]
+Undo = Annotated[
+    str | Omitted,
+    # Models write numbers and `true`, whatever the schema says.
+    BeforeValidator(lambda value: {True: _LATEST, False: None}[value] if isinstance(value, bool) else _text(value)),
+    Field(description="A change's number, or true for the latest"),
+]
+
+
+def _text(value: object) -> object:
+    return str(value) if isinstance(value, int) else value
+
+
+class WriteTools(Toolset):
+    @tool(_REMEMBER, REFRESHES)
+    def remember(
+        self,
+        text: str = "",
+        type: Annotated[str, Field(description=f"Default by rules: {', '.join(TYPES)}")] = "",
+        importance: Annotated[int | Omitted, Field(description="1-10")] = None,
+        confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
+        tags: Texts = (),
+        entities: Annotated[Texts | Omitted, Field(description="Default: found")] = None,
+        summary: str = "",
+        context: Annotated[str, Field(description="What it belongs to")] = "",
+        source: str = "",
+        expires: Annotated[str | Omitted, Field(description="30d or a date")] = None,
+        supersedes: Annotated[str, Field(description="Id it replaces")] = "",
+        kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
+        fields: Fields = None,
+    ) -> CallToolResult:
+        if kind != "memory":
+            return tool_result(*other_kinds.remember(self._memory, kind, text, fields or {}, tags), self.host.notes())
+        if fields:
+            raise UsageError("a memory has no fields", "say it in the text, or name its kind")
+        result = self._memory.add(**_properties(locals()))
+        return tool_result(add_text(result), to_json(result), self.host.notes())
+
+    @tool("Change a memory: give what changes; or restore it, or undo a change.", REVISES)
+    def update(
+        self,
+        id: str,
+        text: str | Omitted = None,
+        type: str | Omitted = None,
+        importance: int | Omitted = None,
+        confidence: float | Omitted = None,
+        tags: Texts | Omitted = None,
+        entities: Texts | Omitted = None,
+        summary: str | Omitted = None,
+        context: str | Omitted = None,
+        source: str | Omitted = None,
+        expires: Annotated[str | Omitted, Field(description="Empty: never")] = None,
+        supersedes: str | Omitted = None,
+        fields: dict[str, Any] | Omitted = None,
+        restore: Annotated[bool, Field(description="What was forgotten or superseded")] = False,
+        undo: Undo = None,
+        reason: str = "",
+    ) -> CallToolResult:
+        changes = _properties(locals())
+        given = bool(changes) + bool(fields) + restore + (undo is not None)
+        if not given:
+            raise UsageError(
+                f"there is nothing to change in '{id}'",
+                f"give one or more of {', '.join(_PROPERTIES)}; or fields, restore or undo",
+            )
+        if given > 1:
+            raise UsageError(
+                "update does one thing at a time", "give either what changes, or fields, or restore, or undo"
+            )
+        if fields:
+            return tool_result(*other_kinds.update(self._memory, id, fields, reason), self.host.notes())
+        if undo is not None:
+            return self._undo(id, undo)
+        if restore:
+            return self._changed(self._memory.restore(id, reason), "restored")
+        return self._changed(self._memory.update(id, reason=reason, **changes), "updated")
+
+    def _undo(self, id_: str, reference: str) -> CallToolResult:
+        """Undo a change by its number, which must be one of this memory: a wrong number undoes no other memory."""
+        changes = self._memory.history(id_)
+        if reference == _LATEST:
+            reference = changes[-1].record
+        elif reference not in {str(change.change) for change in changes}:
+            numbers = ", ".join(str(change.change) for change in changes[-10:])
+            raise NotFoundError(f"'{id_}' has no change {reference}", f"its latest are {numbers}")
+        change, undone = self._memory.undo(reference)
+        return tool_result(undo_text(change, undone), undo_json(change, undone), self.host.notes())
+
+    @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
+    def forget(self, id: str, reason: str = "") -> CallToolResult:
+        return self._changed(self._memory.forget(id, reason), "forgotten", forgotten=True)
+
+    def _changed(self, change: Change, what: str, **more: Json) -> CallToolResult:
+        return tool_result(change_text(change, what), change_json(change, **more), self.host.notes())
+
+
+def _properties(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of a memory among the arguments of a tool, without those that are None."""
+    return {name: arguments[name] for name in _PROPERTIES if arguments[name] is not None}
