@@ -5,13 +5,14 @@ ARG PYTHON_IMAGE=python:3.12-slim
 FROM ${PYTHON_IMAGE} AS build
 
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE NOTICE requirements-run.lock requirements-postgres.lock requirements-build.lock ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
+COPY requirements requirements
 # The versions that the tests ran with. Nothing is installed whose hash is not in a lock file, not even to build mindex.
 RUN python -m venv /opt/mindex \
  && /opt/mindex/bin/pip install --no-cache-dir --only-binary :all: --require-hashes \
-    -r requirements-run.lock -r requirements-postgres.lock \
+    -r requirements/run.lock -r requirements/postgres.lock \
  && python -m venv /opt/build \
- && /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-build.lock
+ && /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements/build.lock
 COPY src ./src
 RUN /opt/build/bin/pip wheel --no-index --no-deps --no-build-isolation --wheel-dir dist . \
  && /opt/mindex/bin/pip install --no-index --no-deps dist/*.whl

@@ -19,7 +19,7 @@ STATIC_CHECKS: Mapping[str, Command] = {
     "lint": ("ruff", "check", "."),
     "types": ("mypy",),
     "layers": ("lint-imports", "--no-cache"),
-    "site": ("mkdocs", "build", "--strict", "--quiet"),
+    "site": ("mkdocs", "build", "--strict", "--quiet", "-f", "scripts/mkdocs.yml"),
 }
 
 # A folder in memory, where Linux has it: most tests write a database, and wait for the disk a third of their time.
@@ -33,8 +33,8 @@ def test_environment() -> Path:
     """The folder of the environment that has the test tools, the models and this checkout."""
     return ensure(
         ".venv-test",
-        (*FROM_LOCK, "requirements.lock"),
-        (*FROM_LOCK, "requirements-models.lock"),
+        (*FROM_LOCK, "requirements/test.lock"),
+        (*FROM_LOCK, "requirements/models.lock"),
         ("--no-deps", "-e", "."),
     )
 
@@ -42,8 +42,8 @@ def test_environment() -> Path:
 def variables(folder: Path) -> dict[str, str]:
     """The environment variables of every check.
 
-    Where the shell forbids to write compiled modules, they are kept in the environment: many tests start processes,
-    and each would compile mindex anew (0.1 s or more), as pytest would every test file (7 s).
+    If the shell forbids writing compiled modules, they are kept in the environment: many tests start processes, and
+    each would compile mindex again (0.1 s or more), as pytest would every test file (7 s).
     """
     chosen = {"PYTHONUTF8": "1", "NO_MKDOCS_2_WARNING": "1"}
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):

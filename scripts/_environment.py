@@ -25,7 +25,7 @@ def program(folder: Path, name: str) -> Path:
 
 
 def ensure(name: str, *installs: tuple[str, ...]) -> Path:
-    """The folder of an environment in which every `pip install …` is done; made anew only when something changed."""
+    """The folder of an environment in which every `pip install …` is done; recreated only if something changed."""
     folder = ROOT / name
     mark = folder / "installed"
     wanted = _fingerprint(installs)
@@ -40,12 +40,12 @@ def ensure(name: str, *installs: tuple[str, ...]) -> Path:
 
 def run_environment() -> Path:
     """The folder of the environment that has mindex as users have it, in the versions that are pinned."""
-    return ensure(".venv", (*FROM_LOCK, "requirements-run.lock"), ("--no-deps", "."))
+    return ensure(".venv", (*FROM_LOCK, "requirements/run.lock"), ("--no-deps", "."))
 
 
 def lean_environment() -> Path:
     """The folder of the environment that has this checkout without the packages of models and vectors."""
-    return ensure(".venv-lean", (*FROM_LOCK, "requirements-lean.lock"), ("--no-deps", "-e", "."))
+    return ensure(".venv-lean", (*FROM_LOCK, "requirements/lean.lock"), ("--no-deps", "-e", "."))
 
 
 def run(command: Path | str, *arguments: str, **environment: str) -> None:
@@ -61,15 +61,13 @@ def exit_code(command: Path | str, *arguments: str, **environment: str) -> int:
 
 
 def _fingerprint(installs: tuple[tuple[str, ...], ...]) -> str:
-    import tomllib  # here: Python 3.10 has none, and is to be told so above
+    import tomllib  # here: Python 3.10 does not have it, and gets the message above
 
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)
     for settings in ("ruff", "mypy", "pytest", "coverage", "importlinter"):
         project["tool"].pop(settings, None)  # they change nothing that is installed
     content = repr((installs, sys.version, project)).encode()
-    locks = ["requirements.lock", "requirements-run.lock", "requirements-models.lock", "requirements-audit.lock"]
-    others = [name for install in installs for name in install if name.endswith(".lock") and name not in locks]
-    for name in (*locks, *others):
+    for name in (name for install in installs for name in install if name.endswith(".lock")):
         content += (ROOT / name).read_bytes()
     return hashlib.sha256(content).hexdigest()

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages that stand beside `docs`, pages that do not exist yet, and nothing from other hosts."""
+"""Hooks of mkdocs: pages outside `docs`, pages that do not exist yet, and nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _without(nav: Any, absent: set[str]) -> Any:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that stand beside `docs`, where a reader of the repository looks for them."""
+    """Add the pages outside `docs`, where a reader of the repository looks for them."""
     for name in BESIDE_DOCS:
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=text.replace("](docs/", "](")))

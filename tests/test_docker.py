@@ -64,22 +64,22 @@ def test_the_image_installs_only_packages_whose_hashes_are_locked() -> None:
         else:
             assert "--require-hashes" in command
             locks += re.findall(r"-r (\S+)", command)
-    assert sorted(locks) == ["requirements-build.lock", "requirements-postgres.lock", "requirements-run.lock"]
+    assert sorted(locks) == [f"requirements/{name}.lock" for name in ("build", "postgres", "run")]
     for lock in locks:
         for entry in requirements(lock).values():
             assert re.fullmatch(r"[\w.-]+==[\w.+!-]+ ?(;[^-]*)?( +--hash=sha256:[0-9a-f]{64})+ *", entry), entry[:80]
 
 
 def test_the_image_gets_the_versions_that_the_tests_ran_with() -> None:
-    tested = {name: entry.split()[0] for name, entry in requirements("requirements.lock").items()}
-    installed = {**requirements("requirements-run.lock"), **requirements("requirements-postgres.lock")}
+    tested = {name: entry.split()[0] for name, entry in requirements("requirements/test.lock").items()}
+    installed = {**requirements("requirements/run.lock"), **requirements("requirements/postgres.lock")}
     assert {name: entry.split()[0] for name, entry in installed.items()}.items() <= tested.items()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     needed = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["postgres"]]
     names = {re.split(r"[^\w.-]", one)[0].lower() for one in needed}
     assert names <= set(installed)
     backend = re.split(r"[^\w.-]", project["build-system"]["requires"][0])[0]
-    assert backend in requirements("requirements-build.lock")
+    assert backend in requirements("requirements/build.lock")
 
 
 def test_base_images_are_arguments_that_take_a_digest() -> None:

@@ -17,7 +17,7 @@ from tests.conftest import HANDBOOK
 from tests.mcp.handshakes import INITIALIZED, initialize, request
 
 ROOT = Path(__file__).parent.parent
-LOCK = ROOT / "requirements-lean.lock"
+LOCK = ROOT / "requirements/lean.lock"
 LEFT_OUT = {"numpy", "onnxruntime", "tokenizers", "huggingface-hub"}
 
 Run = Callable[..., str]
@@ -29,11 +29,11 @@ def names_in(lock: Path) -> set[str]:
 
 
 def test_the_lock_has_the_hashes_of_packages_of_the_full_installation_alone() -> None:
-    text, full = LOCK.read_text(encoding="utf-8"), (ROOT / "requirements-run.lock").read_text(encoding="utf-8")
+    text, full = LOCK.read_text(encoding="utf-8"), (ROOT / "requirements/run.lock").read_text(encoding="utf-8")
     blocks = [block for block in text.split("\n") if "==" in block and not block.startswith("#")]
     assert blocks and all(block in full for block in blocks)
     assert text.count("--hash=sha256:") >= len(blocks)
-    assert names_in(LOCK) < names_in(ROOT / "requirements-run.lock")
+    assert names_in(LOCK) < names_in(ROOT / "requirements/run.lock")
     assert not LEFT_OUT & names_in(LOCK)
 
 

@@ -222,4 +222,4 @@ def test_what_users_install_is_pinned_in_the_versions_that_are_tested() -> None:
         lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
         return {line.split()[0] for line in lines if "==" in line}
 
-    assert pinned("requirements-run.lock") < pinned("requirements.lock")
+    assert pinned("requirements/run.lock") < pinned("requirements/test.lock")

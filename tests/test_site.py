@@ -26,7 +26,11 @@ def site(tmp_path: Path) -> Build:
             (tmp_path / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
         folder = tmp_path / "site"
         nav = [{"Home": "index.md"}, {"Guides": [{"The page": "web.md"}]}]
-        build(load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(tmp_path / "docs"), site_dir=str(folder), nav=nav))
+        build(
+            load_config(
+                str(ROOT / "scripts" / "mkdocs.yml"), docs_dir=str(tmp_path / "docs"), site_dir=str(folder), nav=nav
+            )
+        )
         return folder
 
     return made
