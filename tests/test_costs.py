@@ -48,6 +48,7 @@ _FOR_OTHERS = {
     "mindex.providers.rerank.base",
     "mindex.providers.generate.base",
     "mindex.embedding_text",
+    "mindex.lexicon",
     "mindex.time_parser",
 }
 

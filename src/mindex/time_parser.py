@@ -9,6 +9,7 @@ from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 
 from mindex.clock import now_ms
 from mindex.errors import UsageError
+from mindex.lexicon import dates
 
 _HINT_AHEAD = "write 12h, 90d, or a date such as 2027-01-01"
 _HINT = "write today, yesterday 15:00, 3 days ago, 2h, 7d, last week, friday, march or 2026-03-01"
@@ -16,37 +17,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _DAY = timedelta(days=1)
 
-_SECONDS = {
-    unit: seconds
-    for units, seconds in (
-        ("s sec secs second seconds", 1),
-        ("min mins minute minutes", 60),
-        ("h hr hrs hour hours", 3600),
-        ("d day days", 86_400),
-        ("w wk wks week weeks", 7 * 86_400),
-    )
-    for unit in units.split()
-}
-_MONTHS = {
-    unit: months
-    for units, months in (("mo mos month months", 1), ("y yr yrs year years", 12))
-    for unit in units.split()
-}
-_COUNTS = {"a": 1, "an": 1} | {
-    word: count for count, word in enumerate("one two three four five six seven eight nine ten".split(), start=1)
-}
-_MONTH_NAMES = {
-    name[:letters]: number
-    for number, name in enumerate(
-        "january february march april may june july august september october november december".split(), start=1
-    )
-    for letters in (3, len(name))
-} | {"sept": 9}
-_WEEKDAYS = {
-    name[:letters]: number
-    for number, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
-    for letters in (3, len(name))
-} | {"tues": 1, "thur": 3, "thurs": 3}
+_COUNTS = {**dict.fromkeys(dates.ONE, 1), **dates.NUMBERS}
+_MONTH_NAMES = {**dates.MONTHS, **dates.MONTHS_SHORT}
+_WEEKDAYS = {**dates.WEEKDAYS, **dates.WEEKDAYS_SHORT}
 
 _STEPS = {"last": -1, "this": 0, "next": 1}
 
@@ -106,9 +79,9 @@ def _distance(value: str, now: int, ahead: bool) -> datetime | None:
     if unit == "m":
         raise UsageError(f"'{value}' may mean minutes or months", f"write {count}min or {count}mo")
     count *= 1 if direction == "in " or (ahead and not direction and not ago) else -1
-    if unit in _SECONDS:
-        return moment + timedelta(seconds=count * _SECONDS[unit])
-    return _months_later(moment.astimezone(), count * _MONTHS[unit]) if unit in _MONTHS else None
+    if unit in dates.UNIT_SECONDS:
+        return moment + timedelta(seconds=count * dates.UNIT_SECONDS[unit])
+    return _months_later(moment.astimezone(), count * dates.UNIT_MONTHS[unit]) if unit in dates.UNIT_MONTHS else None
 
 
 def _months_later(moment: datetime, months: int) -> datetime:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mindex.entries.conflict_rules import find_conflict
+from mindex.entries.contradiction_check import contradict
 
 PAIRS = [
     line.split("\t") for line in (Path(__file__).parent / "conflict_pairs.tsv").read_text(encoding="utf-8").splitlines()
@@ -110,3 +111,15 @@ def test_most_conflicts_are_found() -> None:
     assert len(conflicts) >= 150 and len(PAIRS) - len(conflicts) >= 150
     assert len(found) >= 0.85 * len(conflicts)
     assert len({(pair[2], pair[3]) for pair in PAIRS}) == len(PAIRS)
+
+
+def test_buying_and_selling_is_a_conflict_for_every_rule() -> None:
+    pair = "We buy servers in March", "We sell servers in March"
+    assert find_conflict(*pair) == "opposites: buy and sell"
+    assert contradict(*pair)
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair[0] == "conflict"], ids=lambda pair: pair[3])
+def test_texts_in_conflict_are_never_duplicates(pair: list[str]) -> None:
+    if find_conflict(pair[2], pair[3]):
+        assert contradict(pair[2], pair[3]) and contradict(pair[3], pair[2])

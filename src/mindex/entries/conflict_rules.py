@@ -6,8 +6,8 @@ two statements are compared only when they say the same but for one difference (
 """
 
 from mindex.analyzer import fold
-from mindex.entries import conflict_words as known
 from mindex.entries.statements import Statement, Value, Word, same_value, statements
+from mindex.lexicon import meaning as known
 
 _MAX_WORDS = 3  # of a value: more is a phrase that rules cannot judge
 
@@ -115,7 +115,7 @@ def _in_predicate(statement: Statement, stem: str) -> bool:
     at = next(place for place, word in enumerate(words) if word.stem == stem)
     predicate = next((place for place, word in enumerate(words) if fold(word.text) in known.PREDICATE), None)
     if predicate is None:
-        return at > 0 or stem in known.VERBS
+        return at > 0 or stem in known.OPPOSITE_VERBS
     return at > predicate
 
 

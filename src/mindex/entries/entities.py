@@ -10,16 +10,19 @@ from functools import cache
 
 from mindex.analyzer import STOP_WORDS, word_set
 from mindex.entries.summary import ABBREVIATIONS
+from mindex.lexicon import dates
 
 READ_LIMIT = 10_000  # characters: the names that a memory is about come early
 
 # Never part of a name; they end a run of capitalised words ("Anna Monday"). Jan, April and June are people, too.
-_NEVER_IN_NAMES = STOP_WORDS | word_set("""
-    january february march may july august september october november december feb mar apr jun jul aug sep sept oct nov
-    dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun today
-    tomorrow yesterday dr mr mrs ms prof das dem den der die ein eine er es ich im ist mit sie und wir el las los un una
-    il je les nous une montag dienstag mittwoch donnerstag freitag samstag sonntag
+_DATES = {*dates.MONTHS, *dates.MONTHS_SHORT, *dates.WEEKDAYS, *dates.WEEKDAYS_SHORT, "today", "tomorrow", "yesterday"}
+_NEVER_IN_NAMES = (
+    STOP_WORDS
+    | (_DATES - {"jan", "april", "june"})
+    | word_set("""
+    dr mr mrs ms prof das dem den der die ein eine er es ich im ist mit sie und wir el los las un una il je les nous une
 """)
+)
 # Words that are capitalised by their place or for emphasis: no names on their own, no start of one ("Call Anna").
 _ORDINARY = word_set("""
     access add added agent agreed although always another anyone app april asap ask asked avoid both btw build call

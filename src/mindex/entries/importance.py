@@ -7,6 +7,7 @@ point lower it. A weighty word never lowers it.
 import re
 
 from mindex.analyzer import fold, word_set
+from mindex.lexicon import dates
 
 READ_LIMIT = 10_000  # characters: what matters comes before that
 LEAST, MOST = 1, 10
@@ -58,16 +59,15 @@ _ASCII_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")  # the same for a folded ASCII t
 _NEGATED = re.compile(r"\b(?:not|isn['’]?t|nicht|no es|pas)\s+(?:(?:so|very|that|really|sehr|muy|très)\s+)?[^\W\d_]+")
 # A digit first: the search passes over all other characters at once.
 _NUMERIC_DATE = re.compile(r"\d(?<!\w\d)(?:\d{3}-\d\d-\d\d|\d?[./]\d\d?[./]\d{2,4})\b")
-_BEFORE_DATE = "by until before due bis hasta avant".split()
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = [month for month in dates.MONTHS if len(month) > 3 or month in ("may", "mai")]
 _DATE = re.compile(
     rf"""\b(?: birthday\b | anniversary\b
-    | (?:{"|".join(_BEFORE_DATE)})\s+(?:\w+\s+)?
-        (?:\d\d?\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight|next|end\ of|(?:mon|diens|frei)tag)
+    | (?:{"|".join(dates.BEFORE)})\s+(?:\w+\s+)?
+        (?:\d\d?\b|{"|".join(dates.WEEKDAYS)}|tomorrow|tonight|next|end\ of)
     | (?:{"|".join(_MONTHS)})\s\d )""",
     re.VERBOSE,
 )
-_DATE_WORDS = ("birthday", "anniversary", *_BEFORE_DATE, *_MONTHS)  # one of them is in every such date
+_DATE_WORDS = ("birthday", "anniversary", *dates.BEFORE, *_MONTHS)  # one of them is in every such date
 _DATE_CJK = re.compile(r"\d\s?[年月]")
 # A capital inside a sentence: enough to know that something is named; `entities` finds the names.
 _NAME = re.compile(r"[A-Z](?:(?:(?<=[^\W\d_A-Z] .)|(?<=[,;] .))[a-z]|(?<!\w.)[a-z]+ [A-Z][a-z])")

@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterable, Mapping
 
 from mindex.datatypes import Filters, Record, SimilarMemory
-from mindex.entries.conflict_words import alternatives
 from mindex.entries.contradiction_check import contradict
 from mindex.entries.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
+from mindex.lexicon.meaning import alternatives
 from mindex.store.base import Store
 from mindex.values import dataclass
 

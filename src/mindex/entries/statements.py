@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, fold
-from mindex.entries import conflict_words as known
+from mindex.lexicon import dates
+from mindex.lexicon import meaning as known
 from mindex.values import dataclass
 
 _LONGEST = 400  # characters of a sentence: longer ones are no statements that rules can compare
@@ -37,48 +38,9 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?\s?(?:([ap])\.?m)?", re.IGNORECASE)
-_NUMBER_WORDS = {
-    word: str(number)
-    for number, word in (
-        *enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1),
-        *(
-            (10 * tens, word)
-            for tens, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
-        ),
-    )
-}
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "january jan|february feb|march|april apr|may|june jun|july jul|august aug|september sept sep|october oct"
-        "|november nov|december dec".split("|"),
-        start=1,
-    )
-    for name in names.split()
-}
-_WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        "monday montag lundi lunes|tuesday dienstag mardi martes|wednesday mittwoch mercredi miercoles"
-        "|thursday donnerstag jeudi jueves|friday freitag vendredi viernes|saturday samstag samedi sabado"
-        "|sunday sonntag dimanche domingo".split("|")
-    )
-    for name in names.split()
-}
-_SECONDS = {
-    unit: seconds
-    for units, seconds in (
-        ("ms millisecond milliseconds", 0.001),
-        ("s sec second seconds", 1),
-        ("min minute minutes", 60),
-        ("h hour hours", 3600),
-        ("day days", 86_400),
-        ("week weeks", 604_800),
-        ("month months", 2_592_000),
-        ("year years", 31_536_000),
-    )
-    for unit in units.split()
-}
+_SECONDS = {**dates.UNIT_SECONDS, **{unit: 2_592_000 * months for unit, months in dates.UNIT_MONTHS.items()}} | {
+    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "year": 31_536_000, "years": 31_536_000
+}  # fmt: skip
 _CURRENCIES = {
     "euro": "eur", "euros": "eur", "eur": "eur", "€": "eur", "chf": "chf", "francs": "chf",
     "dollar": "usd", "dollars": "usd", "usd": "usd", "$": "usd",
@@ -156,12 +118,14 @@ def _head(sentence: str) -> str:
     if detail is None:
         return ""
     following = _bare(detail["next"])
-    is_condition = following in _MONTHS or following.removesuffix("s") in _WEEKDAYS or following in _CONDITIONS
+    is_condition = (
+        following in dates.MONTHS or following.removesuffix("s") in dates.WEEKDAYS or following in _CONDITIONS
+    )
     return "" if is_condition or following.isdigit() else sentence[: detail.start()]
 
 
 def _is_number(match: re.Match[str]) -> bool:
-    return match.lastgroup in ("clock", "money", "number") or fold(match[0]) in _NUMBER_WORDS
+    return match.lastgroup in ("clock", "money", "number") or fold(match[0]) in dates.NUMBERS
 
 
 @lru_cache(maxsize=512)
@@ -218,7 +182,7 @@ def _bare(text: str) -> str:
 def _is_past(folded: str, before: list[Word]) -> bool:
     if folded in known.IRREGULAR_PAST:
         return True
-    if len(folded) < 5 or not folded.endswith("ed") or folded.endswith(known.EVENT_ED_EXCEPTIONS) or "-" in folded:
+    if len(folded) < 5 or not folded.endswith("ed") or folded.endswith(known.NO_PAST) or "-" in folded:
         return False
     return not before or fold(before[-1].text) not in known.BE  # `is stored` tells how something is
 
@@ -239,13 +203,13 @@ def _value(tokens: list[tuple[str, str]], place: int, before: list[Word]) -> tup
         return Value("money", _amount(text[1:].strip()), _CURRENCIES[text[0]], text), 1
     if kind == "word":
         folded = _bare(text)
-        if folded in _MONTHS and _is_month(text, before):
+        if folded in dates.MONTHS and _is_month(text, before):
             return _month(text, following)
-        weekday = _WEEKDAYS.get(folded, _WEEKDAYS.get(folded.removesuffix("s")))
+        weekday = dates.WEEKDAYS.get(folded, dates.WEEKDAYS.get(folded.removesuffix("s")))
         if weekday is not None:
             return Value("date", (("weekday", float(weekday)),), "", text), 1
-        if folded in _NUMBER_WORDS and not (folded == "one" and following[0].lower() in ("of", "")):
-            return _number(_NUMBER_WORDS[folded], text, following, before)
+        if folded in dates.NUMBERS and not (folded == "one" and following[0].lower() in ("of", "")):
+            return _number(str(dates.NUMBERS[folded]), text, following, before)
         return None, 1
     if kind == "number":
         return _number(text.lower().rstrip("stndrh"), text, following, before)
@@ -268,7 +232,7 @@ def _is_month(text: str, before: list[Word]) -> bool:
 
 def _month(text: str, following: list[str]) -> tuple[Value, int]:
     """`March`, `March 5`, `March 2026`, `March 5 2026`."""
-    parts = [("month", float(_MONTHS[fold(text)]))]
+    parts = [("month", float(dates.MONTHS[fold(text)]))]
     used = 1
     for word in following[:2]:
         digits = word.lower().rstrip("stndrh")
@@ -283,7 +247,7 @@ def _number(digits: str, text: str, following: list[str], before: list[Word]) ->
     unit = _bare(following[0])
     last = fold(before[-1].text) if before else ""
     plain = digits.isdigit()
-    if plain and unit in _MONTHS and int(digits) <= 31:
+    if plain and unit in dates.MONTHS and int(digits) <= 31:
         date, used = _month(following[0], following[1:])
         parts = tuple(sorted((*date.parts, ("day", float(digits)))))
         return Value("date", parts, "", f"{text} {date.text}"), used + 1

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from mindex.analyzer import STOP_WORDS, word_set
+from mindex.analyzer import STOP_WORDS, fold, word_set
+from mindex.lexicon import load, words
 
 READ_LIMIT = 4_000  # characters: a sentence that starts later does not open the text
 MAX_CHARACTERS = 200
@@ -20,7 +21,7 @@ _BEFORE_NUMBER = frozenset("art bd ch eq fig kap no nos nr núm p pp s sec vol".
 _MAY_END = frozenset("a.m co corp etc inc ltd p.m usw".split())
 _DOTTED = re.compile(r"\w(?:\.\w)+")
 # "am 3. März": only before these words is a number surely a German ordinal and not the end of a sentence.
-_GERMAN_MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember".split())
+_GERMAN_MONTHS = frozenset(words(load("dates")["months"]["de"].replace("|", " ")))
 
 _END = re.compile(r"[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？]++[」』”’）]*+")
 _NEXT = re.compile(r"\s*[\"'“„«(\[]*(\w*)")
@@ -138,7 +139,7 @@ def _ends_sentence(block: str, end: re.Match[str]) -> bool:
     folded = word.lower()
     if folded in ABBREVIATIONS or (folded in _BEFORE_NUMBER and following_word.isdecimal()):
         return False
-    if word.isdecimal() and following_word.lower() in _GERMAN_MONTHS:
+    if word.isdecimal() and fold(following_word) in _GERMAN_MONTHS:
         return False
     if folded in _MAY_END or _DOTTED.fullmatch(folded) or (len(word) == 1 and word.isalpha()):
         return not following_word or following_word.lower() in STOP_WORDS
