@@ -6,6 +6,7 @@ from importlib import import_module
 from mindex.mcp.dialect import Dialect, Tools
 from mindex_compat.dialects.environment import VARIABLES
 from mindex_compat.dialects.memory_exchange_flags import FLAGS, read_flags
+from mindex_compat.places import PLACES
 
 
 def _dialect(module: str) -> Callable[[], Dialect]:
@@ -26,8 +27,14 @@ MEMORY_EXCHANGE = Tools(
     flags=FLAGS,
     read_flags=read_flags,
 )
-MEMORY_MCP = Tools(_dialect("memory_mcp"), handshakes=__package__, variables=VARIABLES["memory-mcp"])
-MUDPUPPY = Tools(_dialect("mudpuppy"), handshakes=__package__, variables=VARIABLES["mudpuppy"])
-MEMORIZER = Tools(_dialect("memorizer"), handshakes=__package__, variables=VARIABLES["memorizer"])
+MEMORY_MCP = Tools(
+    _dialect("memory_mcp"), handshakes=__package__, variables=VARIABLES["memory-mcp"], places=PLACES["memory-mcp"]
+)
+MUDPUPPY = Tools(
+    _dialect("mudpuppy"), handshakes=__package__, variables=VARIABLES["mudpuppy"], places=PLACES["mudpuppy"]
+)
+MEMORIZER = Tools(
+    _dialect("memorizer"), handshakes=__package__, variables=VARIABLES["memorizer"], places=PLACES["memorizer"]
+)
 ANTHROPIC = Tools(_dialect("anthropic"), handshakes=__package__)
 OPENAI = Tools(_dialect("openai"), handshakes=__package__)

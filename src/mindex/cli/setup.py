@@ -21,10 +21,13 @@ from mindex.clients.server_command import program
 from mindex.clients.table import AGENTS, Agent, agent_named
 from mindex.datatypes import Answer
 from mindex.datatypes.clients import InstallReport, SetupReport
-from mindex.errors import NotFoundError, UsageError
+from mindex.datatypes.transfer import ImportReport
+from mindex.errors import MindexError, NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.present.clients import SETUP_HITS, setup_json, setup_text
+from mindex.present.text import amount
 from mindex.search.query import MAX_LIMIT, parse
+from mindex.transfer.format_detection import found_data
 
 T = TypeVar("T")
 
@@ -43,8 +46,9 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
     """Set everything up: add mindex to your agents, index your folders, and ask one question.
 
     It asks which agents get mindex, and for each folder of notes that it finds (~/notes, ~/Documents, Obsidian vaults)
-    whether to index it. --yes takes all agents and this folder, but no other one: name those with --folders. At the end
-    it says what it did and how to undo it. Run again, it asks only for what is missing.
+    whether to index it. --yes takes all agents and this folder, but no other one: name those with --folders. It offers
+    to import what other memory programs left, which --yes only reports. At the end it says what it did and how to undo
+    it. Run again, it asks only for what is missing.
     """
     asks = not yes
     if asks and not sys.stdin.isatty():
@@ -72,8 +76,9 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
         # After the folders: an error of theirs leaves the agents as they are.
         installer = Installer(this_machine(), force=names is not None)
         installed = run_install(context, installer, agents, program()) if agents else None
+        imports, import_notes = _imports(memory, asks=asks, db=context.db)
         is_empty = not memory.list(limit=1).records
-        answer = _first_answer(memory, asks=asks) if installed or indexed else None
+        answer = _first_answer(memory, asks=asks) if installed or indexed or imports else None
         several = memory.collections.several()
     notes = [] if found or names is not None else ["no agent was found on this machine"]
     if is_empty:
@@ -85,8 +90,9 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
         indexed,
         answer,
         _undo(context, installed, [name for name in now if name not in known]),
-        tuple(notes),
+        (*notes, *import_notes),
         several,
+        imports=imports,
         ready_agents=tuple(name for name in ready if name not in {agent.name for agent in agents}),
         ready_folders={name: root for name, root in known.items() if name not in now},
     )
@@ -188,6 +194,31 @@ def _overlaps(folder: Path, others: Iterable[Path]) -> bool:
     here = folder.resolve()
     places = [other.resolve() for other in others]
     return any(here.is_relative_to(place) or place.is_relative_to(here) for place in places)
+
+
+# ── other programs ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _imports(memory: Memory, *, asks: bool, db: str | None) -> tuple[dict[str, ImportReport], list[str]]:
+    """Import what other programs left at their usual places if the user agrees; without a terminal, name the command.
+
+    Returns the reports by path, and notes. Data that was imported already is not offered again.
+    """
+    done: dict[str, ImportReport] = {}
+    notes = []
+    for name, path in found_data(Path.cwd()):
+        try:
+            new = memory.transfer.import_(path, source=name, dry_run=True).added
+        except MindexError as error:
+            notes.append(f"{path} cannot be imported: {error}")
+            continue
+        if new and not asks:
+            command = f"mindex{f' --db {quote(db)}' if db else ''} import {quote(str(path))}"
+            notes.append(f"{name} left {amount(new, 'record')} that mindex does not have: `{command}` imports them")
+        elif new and click.confirm(f"Import {amount(new, 'record')} from {name} ({path})?", default=True, err=True):
+            with ProgressBar() as bar:
+                done[str(path)] = memory.transfer.import_(path, source=name, report=bar)
+    return done, notes
 
 
 # ── the question, and the end ─────────────────────────────────────────────────────────────────────────────────

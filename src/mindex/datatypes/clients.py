@@ -8,6 +8,7 @@ from typing import Literal
 
 from mindex.datatypes.reports import IndexReport
 from mindex.datatypes.results import Answer
+from mindex.datatypes.transfer import ImportReport
 from mindex.values import dataclass
 
 Scope = Literal["user", "project"]
@@ -76,3 +77,4 @@ class SetupReport:
     several_collections: bool = False  # so that a path alone does not say which file it is
     ready_agents: tuple[str, ...] = ()  # mindex was in them before, as it would be installed
     ready_folders: Mapping[str, str] = field(default_factory=dict)  # indexed before: collection → root
+    imports: Mapping[str, ImportReport] = field(default_factory=dict)  # path → what was imported from it

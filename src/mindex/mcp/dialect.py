@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +70,7 @@ class Tools:
     program: str = ""  # that the tools stand in for
     handshakes: str = ""  # the package with a prepared handshake, `handshakes/NAME.json`; '': the SDK answers it
     variables: tuple[ForeignVariable, ...] = ()  # of the program, in order: later ones win
+    places: Callable[[Path], Sequence[Path]] = lambda _: ()  # of the program's data, given the folder that is served
     flags: Mapping[str, str] = field(default_factory=dict)  # of the program: flag → help; each takes a value
     read_flags: Callable[[Mapping[str, str]], ServeFlags] = lambda _: ServeFlags()
 

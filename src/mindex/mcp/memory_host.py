@@ -96,22 +96,29 @@ class MemoryHost:
         for note in settings.notes:
             log_note(note)
         may_be_foreign = db is not None or settings.origin("db") in {one.name for one in self.options.foreign}
+        data = self.options.data
         try:
-            return self._memory_with(settings)
+            if data is None or str(data) == settings.database:
+                return self._memory_with(settings)
+            named = settings.database if settings.text("db") else ""
+            return self._memory_with(settings, self._guidance_to(_import_command(data, named)))
         except ForeignDatabaseError as error:
             if not may_be_foreign:
                 raise
             theirs = settings.database
             own = Path(theirs).with_suffix(".mindex.db")
-            command = f"`mindex --db {quote(str(own))} import {quote(str(theirs))}`"
+            command = _import_command(Path(theirs), str(own))
             log_note(
                 f"{error.message}; using {own}; the user can bring its entries over: {command} on the command line"
             )
-            # No agent reads the log: the answers of an empty memory say it, too.
-            guidance = self.options.guidance
-            bring = f"to bring over the entries of before, ask the user to run {command}"
-            fill, add = (f"{words}; {bring}" for words in (guidance.fill, guidance.add))
-            return self._memory_with(self._settings(str(own)), replace(guidance, fill=fill, add=add))
+            return self._memory_with(self._settings(str(own)), self._guidance_to(command))
+
+    def _guidance_to(self, command: str) -> Guidance:
+        """Return guidance by which the answers of an empty memory name an import: no client reads the log."""
+        guidance = self.options.guidance
+        bring = f"to bring over the entries of before, ask the user to run {command}"
+        fill, add = (f"{words}; {bring}" for words in (guidance.fill, guidance.add))
+        return replace(guidance, fill=fill, add=add)
 
     def _settings(self, db: str | None) -> Settings:
         flags = {**self.options.settings, "db": db, "agent": self.options.agent}
@@ -170,3 +177,8 @@ class MemoryHost:
             f"{path} lies outside {root}, below which this server may index",
             ask,
         )
+
+
+def _import_command(data: Path, database: str) -> str:
+    db = f"--db {quote(database)} " if database else ""
+    return f"`mindex {db}import {quote(str(data))}`"

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mindex.errors import UsageError
@@ -82,6 +83,7 @@ class _Start:
                     settings={**dialect.settings_for(self._options.source), **self._options.settings},
                     backfill_delay=dialect.backfill_delay,
                     foreign=self.tools.variables,
+                    data=next(filter(Path.exists, self.tools.places(self._options.source or Path())), None),
                     guidance=dialect.guidance,
                 )
                 self._parts = dialect, MemoryHost(options)

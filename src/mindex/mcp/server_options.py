@@ -30,5 +30,6 @@ class ServerOptions:
     settings: Mapping[str, object] = field(default_factory=dict)
     foreign: tuple[ForeignVariable, ...] = ()  # variables of the program that a dialect replaces
     backfill_delay: float = 0.0  # seconds before records without vectors, of earlier, are embedded in the background
+    data: Path | None = None  # of that program, at its usual place
     index_name: str = ""  # `--index-name` of MemoryExchange
     guidance: Guidance = LIBRARY  # of the dialect

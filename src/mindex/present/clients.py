@@ -7,6 +7,7 @@ from mindex.present.answer_view import AnswerView, view_answer
 from mindex.present.reports import index_text
 from mindex.present.text import aligned, note_lines
 from mindex.present.to_json import Json, to_json
+from mindex.present.transfer import import_text
 
 SETUP_HITS = 3  # of the question that `mindex setup` asks
 
@@ -76,6 +77,7 @@ def setup_text(report: SetupReport) -> str:
         parts.append(install_text(report.install))
     if report.index is not None:
         parts.append(index_text(report.index))
+    parts += (f"{path}: {import_text(imported)}" for path, imported in report.imports.items())
     if report.answer is not None:
         shown = _answer_view(report)
         command = f"$ mindex search {quote(shown.query)} --compact --limit {SETUP_HITS}"
@@ -91,6 +93,7 @@ def setup_json(report: SetupReport) -> dict[str, Json]:
     return {
         "install": None if report.install is None else to_json(report.install),
         "index": None if report.index is None else to_json(report.index),
+        "imports": {path: to_json(imported) for path, imported in report.imports.items()},
         "answer": None if report.answer is None else _answer_view(report).json(),
         "undo": list(report.undo),
         "notes": list(report.notes),

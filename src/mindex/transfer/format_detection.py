@@ -1,5 +1,6 @@
 """The formats that can be imported, and which of them a file or folder has."""
 
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -25,6 +26,12 @@ def load_importer(name: str) -> Importer:
     if owner is None and not is_registered("importers", name):
         raise UsageError(f"nothing is known of '{name}'", f"import from one of {', '.join(importer_names())}")
     return cast(Importer, load("importers", name))
+
+
+def found_data(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the data that other programs left where they keep it, with the importer of each."""
+    for name, importer in loaded_or_logged("importers"):
+        yield from ((name, place) for place in importer.places(folder) if importer.recognises(place))
 
 
 def detect_importer(path: Path) -> Importer:

@@ -3,7 +3,7 @@
 The rows of other programs are made with `foreign_id` and `memory_row`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -60,6 +60,10 @@ class Importer:
     def count(self, path: Path) -> int:  # noqa: ARG002 - for those that can
         """Return how many rows there are, for the progress bar; 0 if that is not known beforehand."""
         return 0
+
+    def places(self, folder: Path) -> Sequence[Path]:  # noqa: ARG002 - for the memory of a program
+        """Return where its program keeps its data by default, also in the working folder. They need not exist."""
+        return ()
 
     def last_numbers(self, path: Path) -> Mapping[str, int]:  # noqa: ARG002 - for those that can
         """Return the last number of each agent, if known, so that no new number is one of a later row."""

@@ -9,6 +9,7 @@ from mindex.errors import StoreError, UsageError
 from mindex.transfer.importer_parts import DocumentRows, ExportRow, Importer, OtherRows, ReadRow, SkippedRow
 from mindex.transfer.importer_parts import foreign_values as foreign
 from mindex_compat.foreign_sqlite import ForeignDatabase, holds
+from mindex_compat.places import PLACES
 
 UNKNOWN_TABLE = "mindex does not know this table"
 INDEX = "a keyword index, which is made anew"
@@ -29,6 +30,9 @@ class DatabaseImporter(Importer):
         if not holds(path, **self.needs):
             return False
         return not self.needs_one_of or any(holds(path, **{table: ()}) for table in self.needs_one_of)
+
+    def places(self, folder: Path) -> tuple[Path, ...]:
+        return PLACES[self.name](folder)
 
     def count(self, path: Path) -> int:
         with ForeignDatabase(path) as database:
