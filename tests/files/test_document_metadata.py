@@ -110,11 +110,18 @@ def test_a_path_part_names_a_known_domain(current: str, expected: str | None) ->
         ("/home/me/repo/src/web/x.ts", "frontend"),
         ("src/website/x.ts", None),
         ("lib/deep/pay/Invoice.cs", "Billing"),
+        ("lib/deep/SomeTests/unit/x.cs", "tests"),
+        ("lib/deep/Tests.cs", None),
         ("src/web/caching/x.ts", "frontend"),
     ],
 )
 def test_the_map_comes_first_and_its_longest_match_wins(current: str, expected: str | None) -> None:
-    domain_map = {"src/web/": "frontend", "src\\web\\api": "api", "lib/**/Invoice.*": "billing"}
+    domain_map = {
+        "src/web/": "frontend",
+        "src\\web\\api": "api",
+        "lib/**/Invoice.*": "billing",
+        "lib/**/*Tests/": "tests",
+    }
     assert domain_of_current_file(current, domain_map, KNOWN) == expected
 
 

@@ -96,7 +96,7 @@ def serve_command(
     build = None if build_index is None else Path(build_index) if build_index else source or Path.cwd()
     server = ServerOptions(
         context.db,
-        dialect_db,
+        ("" if context.db else flags.db) or dialect_db,
         context.agent,
         root or working_root(),
         source,

@@ -58,8 +58,8 @@ def domain_of_path(path: str) -> str:
 def domain_of_current_file(current_file: str, domain_map: Mapping[str, str], known: Collection[str]) -> str | None:
     """Return the domain of a file that is being edited: by the configured map, else by a part of its path, else None.
 
-    A key of the map is a folder, a file or a glob, and matches at any part of the path, since editors send absolute
-    paths; the longest key wins. Case and the kind of slash are ignored.
+    A key of the map is a folder, a file or a glob of either, and matches at any part of the path, since editors send
+    absolute paths; the longest key wins. Case and the kind of slash are ignored.
     """
     path = _slashes(current_file).casefold()
     spelled = {name.casefold(): name for name in known}
@@ -78,7 +78,7 @@ def _covers(key: str, path: str) -> bool:
     if not key:
         return False
     if any(character in key for character in "*?["):
-        return re.match(rf"(?:.*/)?{translate(key)}", path) is not None
+        return any(re.match(rf"(?:.*/)?{translate(pattern)}", path) for pattern in (key, f"{key}/*"))
     return f"/{key}/" in f"/{path}/"
 
 

@@ -57,6 +57,7 @@ class ServeFlags:
     """What flags and variables of a program stand for when `serve` offers its tools."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
+    db: str = ""  # where they say that the database is
     source: Path | None = None  # the folder that the server is for
     index_name: str = ""
     notes: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from mindex.config import ForeignVariable
 # This module must not import the SDK: `mindex serve` reads it for `--help`, and `mindex config --tools` for its table.
 
 SOURCE_PATH, INDEX_NAME = "MEMORYEXCHANGE_SOURCEPATH", "MEMORYEXCHANGE_INDEXNAME"  # options of `serve`, not settings
+PROVIDER = "MEMORYEXCHANGE_PROVIDER"
 
 
 def _reachable(port: int) -> Callable[[str], str]:
@@ -60,7 +61,7 @@ _MUDPUPPY = tuple(
 )
 _MEMORY_EXCHANGE = (
     ForeignVariable("MEMORYEXCHANGE_DATABASEPATH", "db"),
-    ForeignVariable("MEMORYEXCHANGE_PROVIDER", "embedding.provider", value=str.lower),
+    ForeignVariable(PROVIDER, "embedding.provider", value=str.lower),
     ForeignVariable("MEMORYEXCHANGE_MODELPATH", "embedding.model", "local", model_folder),
     ForeignVariable("MEMORYEXCHANGE_AZURE_OPENAI_ENDPOINT", "embedding.url", "azure"),
     ForeignVariable("MEMORYEXCHANGE_AZURE_OPENAI_APIKEY", "embedding.api_key", "azure"),

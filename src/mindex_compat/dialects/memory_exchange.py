@@ -11,14 +11,14 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from mindex.datatypes import Collection, GetResult, Hit, QueryTerms
+from mindex.datatypes import Collection, GetResult, Hit, QueryTerms, Status
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialect import READS_FILES, Dialect
 from mindex.mcp.dialect_parts import body, note_lines, one_line, read_regular, view_answer, view_records
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
+from mindex_compat.dialects.memory_exchange_flags import DEFAULT_INDEX
 
 DOMAIN_MAP = "MemoryExchangeManagement.md"
-_INDEX_NAME = "memory-exchange"
 _MAX_RESULTS = 10
 _MAX_TAGS = 10
 # MemoryExchange builds its index before it answers anything. A small folder takes a second or two.
@@ -97,8 +97,8 @@ class MemoryExchangeTools(Toolset):
         indexed = max((one.indexed_at for one in collections if one.indexed_at), default=None)
         shown: JsonObject = {
             "Source path": source.root if source else "(not configured)",
-            "Provider": "Local",
-            "Index name": self.host.options.index_name or _INDEX_NAME,
+            "Provider": _provider(status),
+            "Index name": self.host.options.index_name or DEFAULT_INDEX,
             "Indexed chunks": chunks,
             "Indexed files": sum(one.documents for one in collections),
             "Last indexed": _local_time(indexed) if indexed else "never",
@@ -106,6 +106,7 @@ class MemoryExchangeTools(Toolset):
         lines = ["## Memory Exchange Index Status", "", *(f"- **{name}:** {value}" for name, value in shown.items())]
         if not chunks:
             lines += ["", _EMPTY]
+        notes = (*notes, *filter(None, (status.tier_reason, status.embedding.note)))
         structured = {name.lower().replace(" ", "_"): value for name, value in shown.items()}
         return tool_result("\n".join(lines) + "\n", structured, notes)
 
@@ -126,6 +127,14 @@ def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) 
         yield f"\n{body(record.text)}\n\n"
 
 
+def _provider(status: Status) -> str:
+    """Return where the index is, and whose embeddings it has if those are not from there, too."""
+    place, embeddings = ("Azure" if status.db.startswith("azure:") else "Local"), status.embedding.provider
+    if embeddings == place.lower():
+        return place
+    return f"{place} ({'no' if embeddings == 'none' else embeddings} embeddings)"
+
+
 def _local_time(milliseconds: int) -> str:
     """Return a time as MemoryExchange writes it: `2026-03-01 14:05:09 +01:00`."""
     text = datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(" ", "seconds")
@@ -138,8 +147,7 @@ def domain_map(text: str) -> dict[str, str]:
     if block is None:
         return {}
     return {
-        # `src/**/*Tests/` means what is in such a folder.
-        f"{path}*" if path.endswith("/") and "*" in path else path: line[1]
+        path: line[1]
         for line in _DOMAIN_LINE.finditer(block[1])
         for path in (single or double for single, double in _QUOTED.findall(line[2]))
     }

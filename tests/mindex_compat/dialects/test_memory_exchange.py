@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
@@ -18,9 +19,11 @@ from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.present.fence import body
 from mindex_compat.dialects.memory_exchange import domain_map
-from mindex_compat.dialects.memory_exchange_flags import FLAGS, settings_of_flags
+from mindex_compat.dialects.memory_exchange_flags import FLAGS, read_flags, settings_of_flags
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, structured, text
+from tests.mcp.sessions import started
+from tests.mindex_azure.azure_search_server import KEY, AzureSearchServer
 
 pytestmark = pytest.mark.anyio
 
@@ -48,8 +51,8 @@ def open_host(database: str) -> Iterator[Callable[..., MemoryHost]]:
     def make(source: Path | None, **options: object) -> MemoryHost:
         dialect = dialect_named("memory-exchange")
         settings = {**KEYWORD, **dialect.settings_for(source)}
-        given = {"db": database, "exclude": dialect.exclude, **options}
-        opened.append(MemoryHost(ServerOptions(source=source, settings=settings, **given)))  # type: ignore[arg-type]
+        given = {"db": database, "exclude": dialect.exclude, "settings": settings, **options}
+        opened.append(MemoryHost(ServerOptions(source=source, **given)))  # type: ignore[arg-type]
         return opened[-1]
 
     yield make
@@ -195,7 +198,7 @@ async def test_status_has_the_text_of_memory_exchange(client: Client, source: Pa
         "## Memory Exchange Index Status\n"
         "\n"
         f"- **Source path:** {source}\n"
-        "- **Provider:** Local\n"
+        "- **Provider:** Local (no embeddings)\n"
         "- **Index name:** memory-exchange\n"
         "- **Indexed chunks:** 4\n"
         "- **Indexed files:** 4\n"
@@ -237,7 +240,7 @@ async def test_a_database_of_memory_exchange_is_not_changed(
 
 def test_the_map_comes_from_the_first_yaml_block() -> None:
     text = "```yaml\r\ncoverage:\r\n  caching: ['src/Caching/', 'src/**/*Cache/']\r\n```\n```yaml\n  x: ['y/']\n```\n"
-    assert domain_map(text) == {"src/Caching/": "caching", "src/**/*Cache/*": "caching"}
+    assert domain_map(text) == {"src/Caching/": "caching", "src/**/*Cache/": "caching"}
 
 
 @pytest.mark.parametrize("text", ["", "no block", "```yaml\nnothing: here\n```", "```yaml\n  a: [b, c]\n"])
@@ -314,6 +317,9 @@ async def test_a_folder_that_was_indexed_before_is_searched_at_once(
     assert text(result).startswith("Found ")
 
 
+SEEN = "every user of this machine can see the key in --azure-openai-key; put it into AZURE_OPENAI_API_KEY instead"
+
+
 # ── its flags ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -337,17 +343,12 @@ async def test_a_folder_that_was_indexed_before_is_searched_at_once(
                 "embedding.api_key": "k",
                 "embedding.model": "ada",
             },
-            (),
+            (SEEN,),
         ),
         (
             {"--azure-openai-key": "k"},
             {},
-            ("--azure-openai-key is not used without --provider azure; it sets embedding.api_key",),
-        ),
-        (
-            {"--azure-search-endpoint": "https://x.search.windows.net"},
-            {},
-            ("--azure-search-endpoint is not used: name the index with --db azure://SERVICE/INDEX",),
+            (SEEN, "--azure-openai-key is not used without --provider azure; it sets embedding.api_key"),
         ),
         (
             {"--provider": "azure", "--model-path": "m"},
@@ -365,7 +366,60 @@ def test_each_flag_is_a_setting_or_says_which_setting_replaces_it(
 def test_every_flag_has_a_meaning() -> None:
     for flag in FLAGS:
         settings, notes = settings_of_flags({flag: "local"})
-        assert settings or notes or flag == "--index-name"
+        assert settings or notes or flag in ("--index-name", "--azure-search-endpoint")
+
+
+@pytest.fixture
+def no_azure(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AZURE_SEARCH_ENDPOINT", "AZURE_SEARCH_API_KEY", "MEMORYEXCHANGE_AZURE_SEARCH_ENDPOINT"):
+        monkeypatch.setenv(name, "")  # so that it is restored after the test
+
+
+@pytest.mark.parametrize(
+    ("flags", "variable", "db"),
+    [
+        ({"--azure-search-endpoint": "https://x.net"}, "", "azure:///memory-exchange-mindex"),
+        ({"--azure-search-endpoint": "https://x.net", "--index-name": "wiki"}, "", "azure:///wiki-mindex"),
+        ({"--azure-search-endpoint": "https://x.net", "--provider": "local"}, "", ""),
+        ({"--provider": "azure"}, "https://x.net", "azure:///memory-exchange-mindex"),
+        ({}, "https://x.net", ""),
+    ],
+)
+def test_an_azure_search_service_is_the_store(
+    no_azure: None, monkeypatch: pytest.MonkeyPatch, flags: dict[str, str], variable: str, db: str
+) -> None:
+    monkeypatch.setenv("MEMORYEXCHANGE_AZURE_SEARCH_ENDPOINT", variable)
+    read = read_flags(flags)
+    assert (read.db, os.environ["AZURE_SEARCH_ENDPOINT"]) == (db, "https://x.net" if db else "")
+    assert any("is not used with --provider local" in note for note in read.notes) is ("--provider" in flags and not db)
+
+
+def test_a_key_of_the_service_reaches_the_store_and_the_user_is_warned(no_azure: None) -> None:
+    read = read_flags({"--azure-search-endpoint": "https://x.net", "--azure-search-key": "k-1"})
+    assert os.environ["AZURE_SEARCH_API_KEY"] == "k-1"
+    assert read.notes == (
+        "every user of this machine can see the key in --azure-search-key; put it into AZURE_SEARCH_API_KEY instead",
+    )
+
+
+@pytest.mark.server
+async def test_a_session_on_azure_ai_search(source: Path, azure_search_server: AzureSearchServer) -> None:
+    flags = ["--azure-search-endpoint", azure_search_server.endpoint, "--azure-search-key", KEY]
+    flags += ["--index-name", f"wiki{os.getpid()}", "--source-path", str(source), "--build-index"]
+    async with started("memory-exchange", *flags, env={"MINDEX_EMBEDDING_PROVIDER": "none"}) as client:
+        found = text(await client.call_tool("search_memory_exchange", {"query": "door_status"}))
+        assert "redis.md" in found
+        status = text(await client.call_tool("get_index_status", {}))
+        assert "- **Provider:** Azure (no embeddings)\n" in status
+    assert f"wiki{os.getpid()}-mindex" in azure_search_server.aliases
+
+
+async def test_the_status_says_why_there_are_no_vectors(source: Path, open_host: Callable[..., MemoryHost]) -> None:
+    host = open_host(source, settings={"embedding.provider": "local", "embedding.model": "/no/model"})
+    async with Client(MindexServer(host, dialect_named("memory-exchange"))) as client:
+        status = text(await client.call_tool("get_index_status", {}))
+    assert "- **Provider:** Local\n" in status
+    assert "there is no folder /no/model" in status
 
 
 async def test_the_index_has_the_name_of_the_flag(source: Path, open_host: Callable[..., MemoryHost]) -> None:
