@@ -11,10 +11,10 @@ from pathlib import Path
 from ground import Ground
 from measure import Row, Timings, Took, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
+from mindex.clock import now_ms
 from mindex.datatypes import Filters, Record
 from mindex.datatypes.record_properties import ENTRY_PROPERTIES
-from mindex.entries.lifecycle import EntryWriter, NewMemory
-from mindex.entries.write_context import WriteContext
+from mindex.entries.new_memory import NewMemory, make_records
 from mindex.ids import content_hash
 from mindex.memory import Memory
 from mindex.providers.packaged_models import BUILT_IN
@@ -50,6 +50,7 @@ def entries_bulk(ground: Ground) -> Row:
     importance, and the analyzer for tokens.
     """
     rounds = min(_ROUNDS, ground.sizes.rounds)
+    redactor, now = Redactor(), now_ms()
     added, inserted, ruled, analysed, stored = [], [], [], [], []
     for turn in range(rounds):
         path = ground.scratch(f"entries-bulk-{turn}") / "memory.db"
@@ -61,10 +62,9 @@ def entries_bulk(ground: Ground) -> Row:
             )
             added.append(timed(lambda memory=memory, whole=whole: memory.add_many(whole)))
             inserted.append(_insert(ground.scratch(f"entries-bare-{turn}") / "bare.db", _rows_of(path)))
-            writer = EntryWriter(WriteContext(memory.store, Redactor(), "main"))
-            ruled.append(timed(lambda writer=writer, texts=ruled_texts: writer._records(texts)))
-            finished = [record for record, _ in writer._records(ruled_texts)]
-            others = [record for record, _ in writer._records(analysed_texts)]
+            ruled.append(timed(lambda texts=ruled_texts: make_records(texts, redactor, now)))
+            finished = [record for record, _ in make_records(ruled_texts, redactor, now)]
+            others = [record for record, _ in make_records(analysed_texts, redactor, now)]
             analysed.append(timed(lambda records=others: [analyze_record(record) for record in records]))
         with closing(open_store(ground.scratch(f"entries-stored-{turn}") / "memory.db")) as store:
             stored.append(timed(lambda store=store, records=finished: _add(store, records)))

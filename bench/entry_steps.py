@@ -19,12 +19,12 @@ from entries import _BULK, _insert, _rows_of
 from ground import QUICK, Ground, Sizes
 from measure import load
 from mindex.analyzer import analyze_record, fold
+from mindex.clock import now_ms
 from mindex.datatypes import Record
 from mindex.entries.entities import extract_entities
 from mindex.entries.importance import estimate_importance
-from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.new_memory import NewMemory, make_records
 from mindex.entries.summary import summarize
-from mindex.entries.write_context import WriteContext
 from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from mindex.store.rules import entry_rules as rules
@@ -76,7 +76,7 @@ def _round(ground: Ground, turn: int) -> dict[str, float]:
     path = ground.scratch(f"steps-{turn}") / "memory.db"
     with Memory(path, options={"embedding.provider": "none"}) as memory:
         whole = [NewMemory(text) for text in sentences(ground, count, 71 + 3 * turn)]
-        records = _by_rules(steps, EntryWriter(WriteContext(memory.store, Redactor(), "main")), texts)
+        records = _by_rules(steps, texts)
         store = memory.store.entries
         assert isinstance(store, SqliteEntries)
         for start in range(0, count, _BULK):
@@ -88,7 +88,7 @@ def _round(ground: Ground, turn: int) -> dict[str, float]:
     return steps.taken
 
 
-def _by_rules(steps: Steps, writer: EntryWriter, texts: Sequence[str]) -> list[Record]:
+def _by_rules(steps: Steps, texts: Sequence[str]) -> list[Record]:
     """The records of texts. What is not one of the rules is what making records takes beside them."""
     redactor = Redactor()
     steps.time("secrets", lambda: [redactor.redact(text) for text in texts])
@@ -97,7 +97,7 @@ def _by_rules(steps: Steps, writer: EntryWriter, texts: Sequence[str]) -> list[R
     steps.time("importance", lambda: [estimate_importance(text, "fact") for text in texts])
     steps.time("entities", lambda: [extract_entities(text) for text in texts])
     before = sum(steps.taken.values())
-    records = steps.time("validation, ids, records", lambda: writer._records([NewMemory(text) for text in texts]))
+    records = steps.time("validation, ids, records", lambda: make_records([*map(NewMemory, texts)], redactor, now_ms()))
     steps.taken["validation, ids, records"] = max(0.0, steps.taken["validation, ids, records"] - before)
     return [record for record, _ in records]
 

@@ -135,7 +135,7 @@ def case_of(runner: QuestionRunner, question: Question, of_set: str, store: str)
     """Ask one question, and keep what the search knows of the candidates before any weight is applied."""
     memory = runner.measured.memory
     filters = make_filters(memory.store, "main", **runner._scope(question.group))
-    _, retrieved = memory._services.search._retrieved(Query(question.text, filters, fusion=JUDGED))
+    _, retrieved = memory._search._retrieved(Query(question.text, filters, fusion=JUDGED))
     found = judgement.evidence(retrieved.candidates)
     hits = {hit.id: hit for hit in (*retrieved.candidates.keyword, *retrieved.candidates.vector)}
     ids = kept(found, {id_: kind_group(hit.kind) for id_, hit in hits.items()})

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindex.datatypes import Filters, Model
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 
 _DIMENSIONS = 384

@@ -26,7 +26,7 @@ from pathlib import Path
 from measure import load, timed
 from mindex.analyzer import COLUMN_WEIGHTS
 from mindex.datatypes import Document, Filters, Record
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN

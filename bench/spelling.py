@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from mindex import Memory
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.search.spelling import correct
 
 SYLLABLES = (

@@ -13,12 +13,12 @@ from unittest.mock import patch
 from ground import Ground
 from measure import Row, alternate, timed, told
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
+from mindex.clock import now_ms
 from mindex.datatypes import Filters, Record
-from mindex.entries import lifecycle
-from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries import entries
+from mindex.entries.new_memory import NewMemory, make_records
 from mindex.entries.open_conflicts import conflicting
 from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
-from mindex.entries.write_context import WriteContext
 from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
@@ -32,7 +32,7 @@ FROM records_fts WHERE records_fts MATCH ? ORDER BY score LIMIT 200
 
 
 def sentences(ground: Ground, count: int, salt: int) -> list[str]:
-    """EntryWriter of about twenty words, made of the corpus's own words: no two alike."""
+    """Texts of about twenty words, made of the corpus's own words: no two alike."""
     words = [word for passage in ground.passages[:2_000] for word in passage.text.split() if word.isalpha()]
     draw = random.Random(salt)
     return [f"{' '.join(draw.choices(words, k=19))} {salt}-{number}" for number in range(count)]
@@ -85,23 +85,18 @@ def _columns(record: Record) -> tuple[str, ...]:
     return tuple(getattr(analysed, name) for name in COLUMNS)
 
 
-class _WithoutLookup(EntryWriter):
-    def _related(self, record: Record) -> tuple[()]:  # noqa: ARG002 - as what it stands for
-        return ()
-
-
 def adding(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 2)
     with told_store(ground, "add") as memory:
-        memories = _WithoutLookup(WriteContext(memory.store, Redactor(), "main"))
         bare = _Bare(ground.scratch("bare-add") / "bare.db", Path(memory.status().db))
         records = [Record(f"bare{n:08}", "memory", text, created_at=1, updated_at=1) for n, text in enumerate(texts)]
         prepared = [_columns(record) for record in records]
-        ours, baseline = alternate(
-            len(texts),
-            lambda turn: timed(lambda: memories.add(NewMemory(texts[turn]))),
-            lambda turn: timed(lambda: bare.add(records[turn], prepared[turn])),
-        )
+        with patch.object(entries, "find_related", return_value=()):
+            ours, baseline = alternate(
+                len(texts),
+                lambda turn: timed(lambda: memory.entries.insert(NewMemory(texts[turn]))),
+                lambda turn: timed(lambda: bare.add(records[turn], prepared[turn])),
+            )
     ratio = ours.over(baseline)
     return Row(
         name="add",
@@ -119,8 +114,7 @@ def adding(ground: Ground) -> Row:
 def lookup(ground: Ground) -> Row:
     texts = sentences(ground, ground.sizes.questions, 3)
     with told_store(ground, "lookup") as memory:
-        memories = EntryWriter(WriteContext(memory.store, Redactor(), "main"))
-        prepared = [memories._record(NewMemory(text))[0] for text in texts]
+        prepared = [record for record, _ in make_records([*map(NewMemory, texts)], Redactor(), now_ms())]
         scope = Filters(kinds=("memory",), types=("fact",))
         ours, baseline = alternate(
             len(texts),
@@ -173,7 +167,7 @@ def updating(ground: Ground) -> Row:
         bare = _Bare(ground.scratch("bare-update") / "bare.db", Path(memory.status().db))
         prepared = [_columns(Record("x", "memory", text)) for text in texts]
         # As for `add`, the look-up of conflicts is a row of its own.
-        with patch.object(lifecycle, "find_related", return_value=()):
+        with patch.object(entries, "find_related", return_value=()):
             ours, baseline = alternate(
                 len(texts),
                 lambda turn: timed(lambda: memory.update(ids[turn], text=texts[turn])),

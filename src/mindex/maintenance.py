@@ -16,17 +16,14 @@ from mindex.datatypes import (
     SecretFinding,
     SecretsRemoved,
 )
-from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.entries.consolidation import Consolidator
-from mindex.entries.entries import list_all
+from mindex.entries.entries import Entries
 from mindex.entries.growth import read_growth
-from mindex.entries.lifecycle import EntryWriter
 from mindex.entries.merge import apply_merge
 from mindex.entries.open_conflicts import count_open_conflicts
-from mindex.entries.service import EntryService
+from mindex.entries.references import list_all
 from mindex.entries.validation import validate_limit, validate_type
-from mindex.entries.write_context import WriteContext
 from mindex.errors import AccessDeniedError, EmbeddingError, MindexError, UsageError
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator
@@ -42,11 +39,8 @@ _MAX_BATCH = 200
 class Maintenance:
     """Reached as `memory.maintenance`."""
 
-    _context: WriteContext
-    _writer: EntryWriter
-    _entries: EntryService
+    _entries: Entries
     _selection: EmbedderSelection
-    _queue: EmbeddingQueue
     _providers: Providers
     _access_log: AccessLog
     _sees_everything: bool = True  # not a principal that sees a part of the store
@@ -70,7 +64,7 @@ class Maintenance:
         if batch < 1:
             raise UsageError(f"a batch of {batch} is too small", f"use 1 to {_MAX_BATCH}")
         self._selection.load()
-        done = self._queue.backfill(batch=min(batch, _MAX_BATCH), limit=limit, report=report)
+        done = self._entries.queue.backfill(batch=min(batch, _MAX_BATCH), limit=limit, report=report)
         if done.failure is not None and not done.embedded:
             raise done.failure
         return done.embedded, done.remaining
@@ -83,10 +77,10 @@ class Maintenance:
         With `caches` they are emptied, too. Returns how many values of each kind were removed from them.
         """
         self.purge_expired()
-        cleared = self._context.store.caches.clear() if caches else {}
-        self._context.store.vectors.drop_unused_spaces()
+        cleared = self._entries.store.caches.clear() if caches else {}
+        self._entries.store.vectors.drop_unused_spaces()
         self._access_log.prune()
-        self._context.store.maintenance.optimize()
+        self._entries.store.maintenance.optimize()
         return cleared
 
     def purge_expired(self) -> int:
@@ -98,7 +92,7 @@ class Maintenance:
 
         With `growth` also how the memory grew, what is recalled and what never was.
         """
-        store, name = self._context.store, agent or self._context.name
+        store, name = self._entries.store, agent or self._entries.agent
         return replace(
             store.entries.statistics(name),
             conflicts=count_open_conflicts(store, name),
@@ -114,7 +108,7 @@ class Maintenance:
         return self._secret_scan().remove(self._entries.purge)
 
     def _secret_scan(self) -> SecretScan:
-        return SecretScan(self._context.store, self._context.redactor)
+        return SecretScan(self._entries.store, self._entries.redactor)
 
     # ── consolidation ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,28 +131,28 @@ class Maintenance:
         for type_ in types:
             validate_type(type_)
         most_proposals = validate_limit(limit, _MAX_PROPOSALS)
-        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._context.name)
+        scope = Filters(kinds=("memory",), types=tuple(types), agent=agent or self._entries.agent)
         newest = None if older_than is None else parse_time(older_than)
         memories = self._oldest_memories(replace(scope, before=newest), most)
         younger = (
-            0 if newest is None else self._context.store.retrieval.list(replace(scope, after=newest), limit=1).total
+            0 if newest is None else self._entries.store.retrieval.list(replace(scope, after=newest), limit=1).total
         )
         notes = [f"limit cut to {_MAX_PROPOSALS}, the maximum"] if limit > _MAX_PROPOSALS else []
         embedder = self._selection.embedder
         model = embedder.model if embedder is not None else None
-        consolidator = Consolidator(self._context.store, model, self._generator(notes), self._context.redactor)
+        consolidator = Consolidator(self._entries.store, model, self._generator(notes), self._entries.redactor)
         done: list[Proposal] = []
         for proposal in islice(consolidator.proposals(memories), most_proposals):
             if not apply:
                 done.append(proposal)
                 continue
             try:
-                done.append(apply_merge(self._context.store, self._writer, proposal))
+                done.append(apply_merge(self._entries, proposal))
             except MindexError as error:  # the other proposals are applied, and this one is reported
                 notes.append(f"left as it was: {error}")
                 done.append(proposal)
         if apply and (new := [one.applied for one in done if one.applied]):
-            notes += self._queue.embed(*new)
+            notes += self._entries.queue.embed(*new)
         return Consolidation(tuple(done), len(memories), (*notes, *consolidator.notes), younger, older_than or "")
 
     def _generator(self, notes: list[str]) -> Generator | None:
@@ -170,6 +164,6 @@ class Maintenance:
 
     def _oldest_memories(self, scope: Filters, most: int | None) -> list[Record]:
         """Live memories in scope, oldest first."""
-        total = self._context.store.retrieval.list(scope, limit=1).total
+        total = self._entries.store.retrieval.list(scope, limit=1).total
         offset = 0 if most is None else max(0, total - most)
-        return [*list_all(self._context.store, scope, offset=offset)][::-1]
+        return [*list_all(self._entries.store, scope, offset=offset)][::-1]

@@ -1,14 +1,16 @@
-"""`Memory`: everything mindex does, as a library. It has no logic of its own: methods and groups call the services."""
+"""`Memory`: everything mindex does, as a library. Its services are imported and made when first used."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from copy import copy
+from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Unpack
 
+from mindex.access_log import AccessLog
 from mindex.config import Settings, load_settings
 from mindex.datatypes import Answer, Filters, GetResult
 from mindex.datatypes.guidance import LIBRARY, Guidance
@@ -16,10 +18,10 @@ from mindex.embedding.queue import EmbeddingQueue
 from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import UsageError
 from mindex.providers.factory import ConfiguredProviders, Providers
+from mindex.redaction.redactor import Redactor
 from mindex.search.filters import Scope, make_filters
 from mindex.search.query import MAX_LIMIT
-from mindex.search.service import SearchOptions
-from mindex.services import Services
+from mindex.search.service import SearchOptions, SearchService
 from mindex.store.base import Page, Store
 from mindex.store.damage_notes import damage_notes
 from mindex.store.open import open_store, repair_file
@@ -27,22 +29,33 @@ from mindex.user_folders import default_database
 
 if TYPE_CHECKING:
     from mindex.access_tokens import Tokens
-    from mindex.datatypes import AddResult, Change, Check, IndexReport, PurgeResult, Record, Report, Status
+    from mindex.datatypes import (
+        AddResult,
+        Change,
+        Check,
+        IndexReport,
+        Model,
+        PurgeResult,
+        Record,
+        RecordVectors,
+        Report,
+        Status,
+    )
     from mindex.datatypes.access_tokens import Principal
     from mindex.datatypes.reports import RepairReport
     from mindex.embedding.models import Models
     from mindex.entries.capture import Capture
     from mindex.entries.conversations import Conversations
     from mindex.entries.entries import Entries
+    from mindex.entries.fact_extraction import FactExtraction
     from mindex.entries.field_entries import FieldEntries
-    from mindex.entries.lifecycle import NewMemory
+    from mindex.entries.new_memory import AddOptions, NewMemory
     from mindex.entries.note_files import Notes
     from mindex.entries.profile import Profile
     from mindex.entries.projects import Projects
-    from mindex.entries.service import AddOptions
     from mindex.entries.timeline import Timeline
     from mindex.files.collections import Collections
-    from mindex.files.service import IndexOptions, WatchOptions
+    from mindex.files.service import IndexOptions, IndexService, WatchOptions
     from mindex.lookup.labels import Labels
     from mindex.lookup.service import Lookup
     from mindex.maintenance import Maintenance
@@ -76,41 +89,39 @@ class Memory:
         flags = {**(options or {}), "db": str(db) if db is not None else None, "agent": agent}
         self.settings = settings or load_settings(flags)
         self.store = store or open_store(self.settings.database, replica=self.settings.text("db_read"), creates=creates)
-        providers = providers or ConfiguredProviders(self.settings)
-        self._services = Services(self.store, self.settings, providers, query_wait, guidance)
+        self._providers = providers or ConfiguredProviders(self.settings)
         self._query_wait = query_wait
         self._guidance = guidance
+        self._stop = Event()
+        self.embedding = EmbedderSelection(self.store, self.settings, self._providers)
+        self.embedding_queue = EmbeddingQueue(
+            self.store, self.embedding, on_stored=_link_close_memories, stop=self._stop
+        )
+        self._sees_everything = True
+        self._prepare_search()
+        self._access_log.prune_later()
+
+    def _prepare_search(self) -> None:
+        """Make the services that every search uses; the others are made when they are first used."""
+        settings = self.settings
+        self._agent = settings.text("agent")
         self._views: dict[Principal, Memory] = {}
         self._making_view = Lock()
-
-    def __enter__(self) -> Memory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def folder(self) -> Path:
-        """Where other files of this memory belong: beside a database file, in the user's data folder for a server."""
-        return self.store.folder or default_database().parent
-
-    def close(self) -> None:
-        self.stop_background_work()
-        for view in self._views.values():
-            view._services.search.close()
-        self._services.search.close()
-        self.store.close()
-
-    def stop_background_work(self, seconds: float = 3.0) -> None:
-        """Let the background finish its current work; the rest stays pending for the next process."""
-        self._services.stop_background_work(seconds)
-        for view in self._views.values():
-            view._services.stop_background_work(seconds)
-
-    def search_tiers(self) -> Counter[str]:
-        """How many searches each tier has answered, of all principals."""
-        views = list(self._views.values())
-        return sum((view.search_tiers() for view in views), self._services.search.tiers.copy())
+        self._redactor = Redactor(settings.secrets_mode)
+        redact = self._redactor.for_reading().redact_text
+        days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
+        self._access_log = AccessLog(self.store, redact, days=days, rows=rows)
+        self._search = SearchService(
+            self.store,
+            settings,
+            self.embedding,
+            self._providers,
+            self._access_log,
+            redact=redact,
+            query_wait=self._query_wait,
+            guidance=self._guidance,
+            settle=self.embedding_queue.join,
+        )
 
     def acting_as(self, principal: Principal) -> Memory:
         """This memory as a principal sees it: what it may not see does not exist there, and it acts as its agent.
@@ -125,24 +136,48 @@ class Memory:
             return self._views[principal]
 
     def _view(self, principal: Principal) -> Memory:
-        from mindex.access_tokens import settings_for  # as above
+        from mindex.access_tokens import settings_for  # only a server with tokens needs it
         from mindex.store.scoped.store import ScopedStore  # only a server with tokens needs it
 
-        view = copy(self)
+        view = object.__new__(type(self))
         view.store = ScopedStore(self.store, principal)
         view.settings = settings_for(principal, self.settings, self.folder)
-        view._views = {}
-        view._services = Services(
-            view.store, view.settings, self._services.providers, self._query_wait, self._guidance, self._services
-        )
+        view._providers, view._query_wait, view._guidance = self._providers, self._query_wait, self._guidance
+        view._stop, view.embedding, view.embedding_queue = self._stop, self.embedding, self.embedding_queue
+        view._sees_everything = False
+        view._prepare_search()
         return view
 
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @property
-    def _services_of_entries(self) -> Services:
-        """The services, for what needs entries. Raises UnsupportedError where the engine stores files only."""
-        if "entries" not in self.store.capabilities:
-            _ = self.store.entries
-        return self._services
+    def folder(self) -> Path:
+        """Where other files of this memory belong: beside a database file, in the user's data folder for a server."""
+        return self.store.folder or default_database().parent
+
+    def close(self) -> None:
+        self.stop_background_work()
+        for one in (*self._views.values(), self):
+            one._search.close()
+        self.store.close()
+
+    def stop_background_work(self, seconds: float = 3.0) -> None:
+        """Let the background finish its current work; the rest stays pending for the next process."""
+        until = monotonic() + seconds
+        self._stop.set()
+        self.embedding_queue.join(seconds)
+        for one in (self, *self._views.values()):
+            if "_fact_extraction" in one.__dict__:  # made by the first turn
+                one._fact_extraction.join(until - monotonic())
+
+    def search_tiers(self) -> Counter[str]:
+        """How many searches each tier has answered, of all principals."""
+        views = list(self._views.values())
+        return sum((view.search_tiers() for view in views), self._search.tiers.copy())
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,33 +187,33 @@ class Memory:
         A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note. Where
         no hit is confident and no text holds a word of the query, the answer may be that to its `corrected_query`.
         """
-        return self._services.search.search(query, **options)
+        return self._search.search(query, **options)
 
     def log_shown(self, answer: Answer, ids: Container[str]) -> None:
         """Log an access to those confident hits of a search that were shown: a budget may have cut away others.
 
         The search itself is not `logged` then.
         """
-        self._services.search.log_shown(answer, ids)
+        self._search.log_shown(answer, ids)
 
     def count(self, query: str, **scope: Unpack[Scope]) -> int:
         """How many records in scope hold the words of a query, as a keyword search finds them; not capped."""
-        return self._services.search.count(query, **scope)
+        return self._search.count(query, **scope)
 
     def rare_words(self, query: str, share: float) -> str:
         """The known words of a query without the most common ones, as long as these weigh less than a share of it."""
-        return self._services.search.rare_words(query, share)
+        return self._search.rare_words(query, share)
 
     def word_matches(self, query: str, records: Sequence[Record]) -> dict[str, tuple[float, float]]:
         """The share of a query that each record holds, and how unlikely that is by chance, in nats; by id.
 
         The second grows with the number of words: `add a button` is found by chance more easily than a question.
         """
-        return self._services.search.word_matches(query, records)
+        return self._search.word_matches(query, records)
 
     def filters(self, **scope: Unpack[Scope]) -> Filters:
         """The filters of a scope. Raises UsageError for an unknown kind, type or collection."""
-        return make_filters(self.store, self.settings.text("agent"), **scope)
+        return make_filters(self.store, self._agent, **scope)
 
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
         """Records by id, short id, path, `path:10-40`, glob, or a comma-separated list of these.
@@ -203,13 +238,13 @@ class Memory:
 
     def status(self) -> Status:
         """How much is stored, and which tier a search would have now."""
-        from mindex.health import status  # as in `Services`
+        from mindex.health import status  # no search needs it
 
         return status(self.store, self.embedding, self.folder)
 
     def doctor(self, *, deep: bool = False, report: Report | None = None) -> tuple[Check, ...]:
         """Check everything that can be checked; each check says what to do about it. `deep` reads every row."""
-        from mindex.health import checks  # as in `Services`
+        from mindex.health import checks  # no search needs it
 
         found = checks(self.store, self.models, deep=deep, report=report)
         stamps = self.sync.check() if "sync" in self.store.capabilities else None
@@ -232,30 +267,30 @@ class Memory:
 
     def add(self, text: str, **properties: Unpack[AddOptions]) -> AddResult:
         """Add a memory. The same text again is the same memory; near-duplicates are stored and reported."""
-        return self._services_of_entries.entry_service.add(text, **properties)
+        return self.entries.add(text, **properties)
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> Sequence[AddResult]:
         """Add many memories, 500 a transaction; they are not written to the daily log."""
-        return self._services_of_entries.entry_service.add_many(memories, embed=embed)
+        return self.entries.add_many(memories, embed=embed)
 
     def update(self, id_: str, *, reason: str = "", **changes: object) -> Change:
         """Change the given properties (those of `add`) of an entry."""
-        return self._services_of_entries.entry_service.update(id_, changes, reason)
+        return self.entries.update(id_, changes, reason)
 
     def forget(self, id_: str, reason: str = "") -> Change:
         """Retire an entry: no search finds it any more, and `restore` brings it back."""
-        return self._services_of_entries.entry_writer.forget(id_, reason)
+        return self.entries.forget(id_, reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
         """Bring back a forgotten or superseded entry."""
-        return self._services_of_entries.entry_service.restore(id_, reason)
+        return self.entries.restore(id_, reason)
 
     def last_batch(self) -> tuple[Change, ...]:
         """The changes that `undo` without a reference undoes: the last ones that this agent made as one.
 
         Undos and imports are passed over. Raises NotFoundError if there are none.
         """
-        return self._services_of_entries.entry_service.last_batch()
+        return self.entries.last_batch()
 
     def undo(self, reference: str = "") -> tuple[Change, int]:
         """Undo a change by its number, an entry's latest by its id, or the last changes that this agent made as one.
@@ -264,102 +299,118 @@ class Memory:
         undo undoes that undo, which is a redo. Changes that were made as one (a supersession, a consolidation, an undo)
         are undone as one, which the notes list.
         """
-        return self._services_of_entries.entry_service.undo(reference)
+        return self.entries.undo(reference)
 
     def purge(self, *ids: str) -> PurgeResult:
         """Delete entries for good, from every table, index and history, and from the database itself."""
-        return self._services_of_entries.entry_service.purge(ids)
+        return self.entries.purge(ids)
 
     def index(self, *folders: str | Path, **options: Unpack[IndexOptions]) -> IndexReport:
         """Index folders, or update every collection when none is named. Options: see `IndexOptions`."""
-        return self._services.index.index(*folders, **options)
+        return self._index.index(*folders, **options)
 
     def watch(self, stop: Event, **options: Unpack[WatchOptions]) -> None:
         """Keep every collection up to date until `stop` is set. Options: see `WatchOptions`.
 
         Changes are indexed at once; their chunks, and all other records without vectors, are embedded in a thread.
         """
-        self._services.index.watch(stop, **options)
+        self._index.watch(stop, **options)
 
     # ── groups ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
+    @cached_property
     def collections(self) -> Collections:
-        return self._services.collections
+        from mindex.files.collections import Collections  # no search needs it
 
-    @property
+        return Collections(self.store, self.settings)
+
+    @cached_property
+    def _index(self) -> IndexService:
+        from mindex.files.service import IndexService  # no search needs it
+
+        return IndexService(
+            self.store, self.settings, self._redactor, self.embedding, self.embedding_queue, self._providers
+        )
+
+    @cached_property
     def lookup(self) -> Lookup:
-        return self._services.lookup
+        from mindex.entries.field_entries import FieldEntries  # no search needs it
+        from mindex.entries.field_specs import FIELD_ENTRY_KINDS  # no search needs it
+        from mindex.entries.profile import Profile  # no search needs it
+        from mindex.lookup.indexed_files import IndexedFiles  # no search needs it
+        from mindex.lookup.links import Links  # no search needs it
+        from mindex.lookup.service import Lookup  # no search needs it
+        from mindex.lookup.special_references import SpecialReferences  # no search needs it
 
-    @property
+        entries = self._entries
+        skills, profile = FieldEntries("skill", entries), Profile(entries)
+        special = SpecialReferences(entries, profile, skills, self.timeline, self.labels)
+        files = IndexedFiles(self.store.files, self._redactor.for_reading())
+        named = tuple(FieldEntries(kind, entries) for kind in FIELD_ENTRY_KINDS)
+        return Lookup(self.store, files, special, Links(self.store, files), self._access_log, self._agent, named)
+
+    @cached_property
     def labels(self) -> Labels:
-        return self._services.labels
+        from mindex.lookup.labels import Labels  # no search needs it
+
+        return Labels(self.store, self._agent)
 
     @property
     def entries(self) -> Entries:
-        return self._services_of_entries.entries
+        """Raises UnsupportedError if the engine stores files only."""
+        if "entries" not in self.store.capabilities:
+            _ = self.store.entries
+        return self._entries
 
-    @property
+    @cached_property
+    def _entries(self) -> Entries:
+        from mindex.entries.entries import Entries  # no search needs it
+
+        return Entries(self.store, self.settings, self._redactor, self._agent, self.embedding_queue)
+
+    @cached_property
     def conversations(self) -> Conversations:
-        return self._services_of_entries.conversations
+        from mindex.entries.conversations import Conversations  # no search needs it
 
-    @property
+        return Conversations(self.entries, self._fact_extraction)
+
+    @cached_property
     def capture(self) -> Capture:
-        return self._services.capture
+        from mindex.entries.capture import Capture  # no search needs it
 
-    @property
+        return Capture(self._entries, self._fact_extraction)
+
+    @cached_property
+    def _fact_extraction(self) -> FactExtraction:
+        from mindex.entries.fact_extraction import FactExtraction  # no search needs it
+
+        return FactExtraction(
+            self._entries, self._providers, self.settings.flag("generation.extract_facts"), self._stop
+        )
+
+    @cached_property
     def profile(self) -> Profile:
-        return self._services_of_entries.profile
+        from mindex.entries.profile import Profile  # no search needs it
 
-    @property
+        return Profile(self.entries)
+
+    @cached_property
     def contacts(self) -> FieldEntries:
-        return self._services_of_entries.field_entries("contact")
+        from mindex.entries.field_entries import FieldEntries  # no search needs it
 
-    @property
+        return FieldEntries("contact", self.entries)
+
+    @cached_property
     def projects(self) -> Projects:
-        return self._services_of_entries.projects
+        from mindex.entries.projects import Projects  # no search needs it
 
-    @property
+        return Projects("project", self.entries, self._sees_everything)
+
+    @cached_property
     def skills(self) -> FieldEntries:
-        return self._services_of_entries.field_entries("skill")
+        from mindex.entries.field_entries import FieldEntries  # no search needs it
 
-    @property
-    def notes(self) -> Notes:
-        return self._services_of_entries.notes
-
-    @property
-    def timeline(self) -> Timeline:
-        return self._services_of_entries.timeline
-
-    @property
-    def models(self) -> Models:
-        return self._services.models
-
-    @property
-    def transfer(self) -> Transfer:
-        return self._services.transfer
-
-    @property
-    def sync(self) -> Sync:
-        return self._services.sync
-
-    @property
-    def maintenance(self) -> Maintenance:
-        return self._services.maintenance
-
-    @property
-    def tokens(self) -> Tokens:
-        from mindex.access_tokens import Tokens  # as in `Services`
-
-        return Tokens(self.store, self.folder)
-
-    @property
-    def embedding(self) -> EmbedderSelection:
-        return self._services.selection
-
-    @property
-    def embedding_queue(self) -> EmbeddingQueue:
-        return self._services.queue
+        return FieldEntries("skill", self.entries)
 
     def field_entries(self, kind: str) -> FieldEntries:
         """`contacts`, `projects` or `skills`, by kind. Raises UsageError for another kind."""
@@ -367,3 +418,52 @@ class Memory:
         if kind not in groups:
             raise UsageError(f"unknown kind '{kind}'", f"use one of {', '.join(groups)}")
         return groups[kind]
+
+    @cached_property
+    def notes(self) -> Notes:
+        from mindex.entries.note_files import Notes  # no search needs it
+
+        return Notes(self.entries)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        from mindex.entries.timeline import Timeline  # no search needs it
+
+        return Timeline(self.store, self._agent)
+
+    @cached_property
+    def models(self) -> Models:
+        from mindex.embedding.models import Models  # no search needs it
+
+        return Models(self.store, self.settings, self.embedding, self._providers, _link_close_memories)
+
+    @cached_property
+    def transfer(self) -> Transfer:
+        from mindex.transfer.service import Transfer  # no search needs it
+
+        return Transfer(self.store, self._redactor, self.embedding_queue, self._agent)
+
+    @cached_property
+    def sync(self) -> Sync:
+        from mindex.sync.service import Sync  # no search needs it
+
+        return Sync(self.store, self._redactor, self.embedding_queue)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        from mindex.maintenance import Maintenance  # no search needs it
+
+        return Maintenance(self._entries, self.embedding, self._providers, self._access_log, self._sees_everything)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        from mindex.access_tokens import Tokens  # no search needs it
+
+        return Tokens(self.store, self.folder)
+
+
+def _link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
+    """Called with records whose vectors were just stored."""
+    from mindex.entries.near_duplicates import link_close_memories  # only what embeds needs it
+
+    link_close_memories(store, model, stored)

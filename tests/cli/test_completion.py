@@ -15,7 +15,7 @@ import pytest
 from mindex.cli.completion import complete_in_shell
 from mindex.cli.main import cli
 from mindex.datatypes import TYPES
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 from tests.cli.conftest import Mindex
 from tests.conftest import write

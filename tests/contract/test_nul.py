@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from mindex.datatypes import Change, Collection, Record
-from mindex.entries.lifecycle import EntryWriter, NewMemory
-from mindex.entries.write_context import WriteContext
-from mindex.redaction.redactor import Redactor
+from mindex.entries.new_memory import NewMemory
+from mindex.memory import Memory
 from mindex.store.base import Access, Store
 from mindex.store.export_rows import Accesses, ExportRow, Link
 from mindex.store.sync_rows import MergedChange, MergedRecord, SyncRow
@@ -67,14 +66,14 @@ def test_an_entry_is_revised_without_nul(store: Store) -> None:
 
 
 def test_the_rules_of_entries_store_no_nul(store: Store) -> None:
-    writer = EntryWriter(WriteContext(store, Redactor("off"), "me"))
-    added = writer.add(NewMemory(f"The gate {NUL}", agent="me", tags=(NUL,), entities=(NUL,), fields=NESTED))
-    writer.update(added.id, {"text": f"The door {NUL}", "tags": ["x\0"]}, f"because {NUL}")
+    entries = Memory(store=store, agent="me", options={"secrets.mode": "off", "embedding.provider": "none"}).entries
+    added = entries.insert(NewMemory(f"The gate {NUL}", agent="me", tags=(NUL,), entities=(NUL,), fields=NESTED))
+    entries.modify(added.id, {"text": f"The door {NUL}", "tags": ["x\0"]}, f"because {NUL}")
     record = store.retrieval.record(added.id)
     assert record is not None and (record.text, record.tags) == (f"The door {SAME}", ("x\ufffd",))
     assert record.fields == NESTED_SAME
     assert store.entries.history(added.id)[-1].reason == f"because {SAME}"
-    assert writer.add(NewMemory(f"The door {SAME}", agent="me")).id == added.id
+    assert entries.insert(NewMemory(f"The door {SAME}", agent="me")).id == added.id
 
 
 def test_rows_are_restored_without_nul(store: Store) -> None:

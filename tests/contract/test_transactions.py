@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 
 from mindex.datatypes import Change, Record
-from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.entries.undo import last_batch, undo
-from mindex.entries.write_context import WriteContext
 from mindex.errors import NotFoundError
-from mindex.redaction.redactor import Redactor
+from mindex.memory import Memory
 from mindex.store.base import AddOutcome, Store
 from tests.contract.records import EVERYONE, Open, found, memory_of
 
@@ -109,12 +108,12 @@ def test_batches_have_different_ids(store: Store) -> None:
 
 
 def test_a_memory_that_supersedes_another_one_is_a_batch_and_is_undone_as_one(store: Store) -> None:
-    writer = EntryWriter(WriteContext(store, Redactor("off"), "me"))
+    entries = Memory(store=store, agent="me", options={"secrets.mode": "off", "embedding.provider": "none"}).entries
     old, newer, newest = (
-        writer.add(NewMemory(f"The office is in {city}", agent="me")).id for city in ("Berlin", "Bonn", "Kiel")
+        entries.insert(NewMemory(f"The office is in {city}", agent="me")).id for city in ("Berlin", "Bonn", "Kiel")
     )
-    writer.update(newer, {"supersedes": old, "importance": 9})
-    added = writer.add(NewMemory("The office is in Mainz", agent="me", supersedes=newest)).id
+    entries.modify(newer, {"supersedes": old, "importance": 9})
+    added = entries.insert(NewMemory("The office is in Mainz", agent="me", supersedes=newest)).id
     for winner, loser in ((added, newest), (newer, old)):
         batch = last_batch(store, "me")
         assert [change.record for change in batch] == [winner, loser]

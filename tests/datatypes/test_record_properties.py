@@ -12,7 +12,7 @@ import pytest
 from mindex.cli.memories import add_command, update_command
 from mindex.datatypes import Kind, Record
 from mindex.datatypes.record_properties import ENTRY_PROPERTIES, PROPERTIES, ValueKind, in_order
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.mcp.native.write_tools import WriteTools
 
 EDITABLE = {one.name for one in PROPERTIES if one.editable}

@@ -19,15 +19,13 @@ import pytest
 
 from mindex.clock import now_ms
 from mindex.datatypes import Change, Consolidation, Filters, Proposal, Record
-from mindex.entries import lifecycle as life
+from mindex.entries.entries import Entries
 from mindex.entries.merge import MERGED_FROM, apply_merge
 from mindex.entries.near_duplicates import NEAR_LINK
-from mindex.entries.write_context import WriteContext
 from mindex.errors import ConflictError, UsageError
 from mindex.memory import Memory
 from mindex.present.entries import consolidation_text
 from mindex.present.to_json import to_json
-from mindex.redaction.redactor import Redactor
 from tests.generating import Answers, ChatServer, Fails, Hangs, always, chat_server
 from tests.providers.servers import ModelServer, status
 from tests.running import run_here
@@ -65,7 +63,7 @@ def add_old(monkeypatch: pytest.MonkeyPatch) -> AddOld:
 
     def add(memory: Memory, text: str, *, days: float = 60, **properties: object) -> str:
         with monkeypatch.context() as patched:
-            patched.setattr(life, "now_ms", lambda: now_ms() - int(days * DAY))
+            patched.setattr("mindex.entries.entries.now_ms", lambda: now_ms() - int(days * DAY))
             return memory.add(text, **properties).id  # type: ignore[arg-type]
 
     return add
@@ -467,7 +465,7 @@ def test_a_memory_that_was_changed_meanwhile_is_not_retired(opened: Open, add_ol
     (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        apply_merge(memory.store, life.EntryWriter(WriteContext(memory.store, Redactor())), proposal)
+        apply_merge(memory.entries, proposal)
     assert "Anna drinks water" in live(memory)
 
 
@@ -478,7 +476,7 @@ def test_a_memory_that_changes_between_check_and_write_is_not_retired(opened: Op
     assert before is not None
     memory.update(short, text="Anna drinks water")
     with pytest.raises(ConflictError):
-        life.EntryWriter(WriteContext(memory.store, Redactor())).supersede(before, long, "consolidated")
+        memory.entries.supersede(before, long, "consolidated")
 
 
 def test_a_proposal_that_conflicts_does_not_stop_the_others(
@@ -513,16 +511,16 @@ MERGED = "Anna likes black tea and black coffee."
 
 def in_the_way(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], *, at: int) -> None:
     """Do something right before the n-th memory is retired."""
-    retire, count = life.EntryWriter.supersede, 0
+    retire, count = Entries.supersede, 0
 
-    def slow(self: life.EntryWriter, loser: Record, winner: str, reason: str) -> Change:
+    def slow(self: Entries, loser: Record, winner: str, reason: str) -> Change:
         nonlocal count
         count += 1
         if count == at:
             happens()
         return retire(self, loser, winner, reason)
 
-    monkeypatch.setattr(life.EntryWriter, "supersede", slow)
+    monkeypatch.setattr(Entries, "supersede", slow)
 
 
 def no_space_left(memory: Memory) -> None:
@@ -593,14 +591,14 @@ def test_a_kill_in_the_middle_leaves_everything_as_it_was(opened: Open, add_old:
         """
         import os, signal, sys
         from mindex import Memory
-        from mindex.entries.lifecycle import EntryWriter
-        retire, left = EntryWriter.supersede, [int(sys.argv[2])]
+        from mindex.entries.entries import Entries
+        retire, left = Entries.supersede, [int(sys.argv[2])]
         def killed(self, *given):
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return retire(self, *given)
-        EntryWriter.supersede = killed
+        Entries.supersede = killed
         Memory(sys.argv[1], options={"embedding.provider": "none"}).maintenance.consolidate(apply=True)
         """
     )

@@ -21,7 +21,7 @@ from mindex.config import load_settings
 from mindex.daily_log_format import is_line_of, log_line
 from mindex.datatypes import TYPES, Record
 from mindex.entries.daily_log import DailyLog
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.errors import StoreError
 from mindex.memory import Memory
 from tests.conftest import write

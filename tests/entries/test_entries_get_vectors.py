@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindex.datatypes import Change
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.native.write_tools import WriteTools
 from mindex.mcp.server_options import ServerOptions

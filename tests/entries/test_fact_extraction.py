@@ -22,9 +22,10 @@ import pytest
 from mindex.clock import now_ms
 from mindex.datatypes import ExtractionReport, PurgeResult, Record, SimilarMemory
 from mindex.entries import fact_extraction
+from mindex.entries.entries import Entries
 from mindex.entries.fact_extraction import FROM, ExtractionRun
 from mindex.entries.fact_prompt import facts_of, prompt_of
-from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.entries.turns import make_turn
 from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.memory import Memory
@@ -376,15 +377,15 @@ def test_a_turn_that_is_purged_while_its_facts_are_stored_lists_them(
 ) -> None:
     memory, other = opened(model), opened(None)
     turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
-    alike, purged = EntryWriter.similar_to, list[PurgeResult]()
+    alike, purged = Entries.similar_to, list[PurgeResult]()
     purging = threading.Thread(target=lambda: purged.append(other.purge(turn.id)))
 
-    def late(self: EntryWriter, added: NewMemory) -> tuple[SimilarMemory, ...]:
+    def late(self: Entries, added: NewMemory) -> tuple[SimilarMemory, ...]:
         purging.start()  # the exchange was looked at, and its fact is not stored yet
         purging.join(0.5)
         return alike(self, added)
 
-    monkeypatch.setattr(EntryWriter, "similar_to", late)
+    monkeypatch.setattr(Entries, "similar_to", late)
     assert memory.conversations.extract_facts().facts == 1
     purging.join(30)
     (known,) = facts(memory)
@@ -397,13 +398,13 @@ def test_facts_that_are_stored_just_before_the_purge_are_listed(
 ) -> None:
     memory, other = opened(model), opened(None)
     turn, _ = memory.conversations.add("Remember: Rome is old.", "Yes.", extract=False)
-    purge = EntryWriter.purge
+    purge = other.store.entries.purge
 
-    def late(self: EntryWriter, ids: Sequence[str]) -> PurgeResult:
+    def late(ids: Sequence[str]) -> PurgeResult:
         assert memory.conversations.extract_facts().facts == 1
-        return purge(self, ids)
+        return purge(ids)
 
-    monkeypatch.setattr(EntryWriter, "purge", late)
+    monkeypatch.setattr(other.store.entries, "purge", late)
     notes = other.purge(turn.id).notes
     (known,) = facts(memory)
     assert notes == (f"facts that were taken from it stay: {known.id}",)
@@ -438,14 +439,14 @@ def test_a_kill_between_two_facts_leaves_none(opened: Open, model: ChatServer, t
         """
         import json, os, signal, sys
         from mindex import Memory
-        from mindex.entries.lifecycle import EntryWriter
-        add, left = EntryWriter.add, [2]
+        from mindex.entries.entries import Entries
+        add, left = Entries.insert, [2]
         def killed(self, *given, **more):
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return add(self, *given, **more)
-        EntryWriter.add = killed
+        Entries.insert = killed
         Memory(sys.argv[1], options=json.loads(sys.argv[2])).conversations.extract_facts()
         """
     )

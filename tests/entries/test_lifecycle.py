@@ -499,7 +499,7 @@ def test_statistics_count_what_is_live(memory: Memory) -> None:
 
 
 def test_many_memories_are_added_at_once(memory: Memory) -> None:
-    from mindex.entries.lifecycle import NewMemory
+    from mindex.entries.new_memory import NewMemory
 
     added = memory.add_many(NewMemory(f"Memory number {number}") for number in range(1_200))
     assert all(one.created for one in added)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from mindex.datatypes import RecordVectors
 from mindex.datatypes.records import CONFLICT_LINK
 from mindex.entries.contradiction_check import contradict
-from mindex.entries.lifecycle import NewMemory
 from mindex.entries.near_duplicates import (
     NEAR_LINK,
     NEAR_OVERLAP,
@@ -20,6 +19,7 @@ from mindex.entries.near_duplicates import (
     overlap,
     probe_words,
 )
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 from tests.contract.records import MODEL
 from tests.entries.near import is_near

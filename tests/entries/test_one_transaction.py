@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 
 from mindex.datatypes import Record
-from mindex.entries.lifecycle import EntryWriter
+from mindex.entries.entries import Entries
 from mindex.entries.note_files import Notes
-from mindex.entries.write_context import WriteContext
 from mindex.errors import ConflictError, StoreError, UsageError
 from mindex.limits import MAX_VALUES_BYTES as MAX_BYTES
 from mindex.memory import Memory
-from mindex.redaction.redactor import Redactor
 
 OPTIONS = {"embedding.provider": "none"}
 
@@ -85,7 +83,7 @@ def test_of_two_memories_that_supersede_each_other_at_once_one_stays(
 ) -> None:
     memory, other = opened(), opened()
     one, two = memory.add("The office is in Delft"), memory.add("We moved to Rotterdam")
-    refuse, refused = EntryWriter._refuse_circle, list[ConflictError]()
+    refuse, refused = Entries._refuse_circle, list[ConflictError]()
 
     def opposite() -> None:
         try:
@@ -95,13 +93,13 @@ def test_of_two_memories_that_supersede_each_other_at_once_one_stays(
 
     thread = threading.Thread(target=opposite)
 
-    def slow(self: EntryWriter, winner: str, loser: str) -> None:
+    def slow(self: Entries, winner: str, loser: str) -> None:
         refuse(self, winner, loser)
         if threading.current_thread() is not thread:
             thread.start()
             thread.join(0.5)
 
-    monkeypatch.setattr(EntryWriter, "_refuse_circle", slow)
+    monkeypatch.setattr(Entries, "_refuse_circle", slow)
     memory.update(one.id, supersedes=two.id)
     thread.join(30)
     assert (live(memory), len(refused)) == ({"The office is in Delft"}, 1)
@@ -111,7 +109,7 @@ def test_a_directory_of_notes_moves_whole_or_not_at_all(
     opened: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened()
-    notes = Notes(WriteContext(memory.store, Redactor(), "test"))
+    notes = memory.notes
     for name in "abc":
         notes.create("main", f"/memories/old/{name}", f"text {name}")
     there = list(notes.files("main"))
@@ -134,7 +132,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
 
     def below() -> None:
         try:
-            Notes(WriteContext(other.store, Redactor(), "test")).create("main", "/memories/a/b", "below")
+            other.notes.create("main", "/memories/a/b", "below")
         except ConflictError as error:
             refused.append(error)
 
@@ -147,7 +145,7 @@ def test_a_path_does_not_become_a_file_and_a_directory_at_once(
             thread.join(0.5)
 
     monkeypatch.setattr(Notes, "_refuse_taken", slow)
-    notes = Notes(WriteContext(memory.store, Redactor(), "test"))
+    notes = memory.notes
     notes.create("main", "/memories/a", "a file")
     thread.join(30)
     assert (list(notes.files("main")), len(refused)) == (["/memories/a"], 1)
@@ -170,14 +168,14 @@ def test_a_kill_during_a_purge_leaves_no_log_line_without_its_memory(tmp_path: P
         """
         import os, signal, sys
         from mindex import Memory
-        from mindex.entries.lifecycle import EntryWriter
-        purge = EntryWriter.purge
-        def killed(self, ids):
-            purge(self, ids)
-            os.kill(os.getpid(), signal.SIGKILL)
-        EntryWriter.purge = killed
         db, work, id_ = sys.argv[1:]
-        Memory(db, options={"embedding.provider": "none", "workspace.path": work}).purge(id_)
+        memory = Memory(db, options={"embedding.provider": "none", "workspace.path": work})
+        purge = memory.store.entries.purge
+        def killed(ids):
+            purge(ids)
+            os.kill(os.getpid(), signal.SIGKILL)
+        memory.store.entries.purge = killed
+        memory.purge(id_)
         """
     )
     paths = [str(tmp_path / "memory.db"), str(tmp_path / "work")]

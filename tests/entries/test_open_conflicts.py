@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mindex.clock import now_ms
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mindex.datatypes import Hit
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 from tests.conftest import HANDBOOK
 

@@ -10,7 +10,7 @@ import pytest
 from mindex.clock import now_ms
 from mindex.datatypes import Collection
 from mindex.datatypes.guidance import Guidance
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from tests.conftest import write

@@ -185,7 +185,7 @@ def test_the_other_fusions_score_bm25_as_it_is(make: Make, fusion: str, query: s
     with make(BESIDE, APART, REPEATS, HOLDS) as memory:
         answer = memory.search(query, fusion=fusion, floor=0, limit=50)
         raw = keyword_hits(memory, query)
-        expected = fuse(fusion, Candidates(raw, has_vector=False), memory._services.search._ranking.weights[fusion])
+        expected = fuse(fusion, Candidates(raw, has_vector=False), memory._search._ranking.weights[fusion])
     assert len(answer.hits) == len(raw)
     for hit in answer.hits:
         assert stages(hit).get("keyword", 0.0) == pytest.approx(expected[hit.record.id].keyword)

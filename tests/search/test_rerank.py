@@ -514,7 +514,7 @@ def test_the_local_cross_encoder_reads_the_handbook(handbook: Path, tmp_path: Pa
         memory.index(handbook)
         plain = memory.search(query, floor=0, limit=50)
         answer = memory.search(query, floor=0, limit=50, rerank=True)
-        reranker = memory._services.search._rerank_stage._reranker
+        reranker = memory._search._rerank_stage._reranker
         score = reranker.score
 
         def counting(*given: object, **more: object) -> list[float]:

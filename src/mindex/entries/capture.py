@@ -10,11 +10,11 @@ from dataclasses import replace
 from mindex.clock import DAY_MS, now_ms
 from mindex.datatypes import AddResult, Filters, Record
 from mindex.datatypes.consolidation import FROM
+from mindex.entries.entries import Entries
 from mindex.entries.fact_extraction import FactExtraction
-from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.entries.stated_facts import stated_facts
 from mindex.entries.turns import make_turn
-from mindex.entries.write_context import WriteContext
 from mindex.errors import SecretError, UsageError
 from mindex.limits import MAX_NAME, MAX_TAG
 from mindex.store.transactions import in_transaction
@@ -54,10 +54,9 @@ class CaptureResult:
 class Capture:
     """Reached as `memory.capture`."""
 
-    def __init__(self, context: WriteContext, writer: EntryWriter, extraction: FactExtraction) -> None:
-        self._context = context
-        self._store = context.store
-        self._writer = writer
+    def __init__(self, entries: Entries, extraction: FactExtraction) -> None:
+        self._entries = entries
+        self._store = entries.store
         self._extraction = extraction
         self._failed: set[str] = set()  # turns that the language model failed on: the next process tries them again
 
@@ -83,7 +82,7 @@ class Capture:
             for turn, record in records:
                 if record.id in known:
                     continue
-                self._store.entries.add([record], by=self._context.name, reason="captured by a hook", once=True)
+                self._store.entries.add([record], by=self._entries.agent, reason="captured by a hook", once=True)
                 stored.append(record.id)
                 self._retire(turn.replaces, record.id)
                 if by_rules:
@@ -116,7 +115,7 @@ class Capture:
         return done
 
     def _record(self, turn: CapturedTurn) -> Record | None:
-        redactor = self._context.redactor
+        redactor = self._entries.redactor
         try:
             user, answer = redactor.redact_pair(turn.message, turn.answer)
             session_id, source, cwd, *tags = map(
@@ -137,12 +136,12 @@ class Capture:
             source=source,
         )
         fields = {**record.fields, "cwd": cwd} if cwd else record.fields
-        return replace(record, agent=self._context.agent(None), fields=fields)
+        return replace(record, agent=self._entries.owner(None), fields=fields)
 
     def _retire(self, old: str, new: str) -> None:
         if not old or (record := self._store.retrieval.record(old)) is None or record.retired_at is not None:
             return
-        self._writer.supersede(record, new, "the turn went on")
+        self._entries.supersede(record, new, "the turn went on")
 
     def _add_facts(self, turn: CapturedTurn, record: Record) -> list[AddResult]:
         """Add what the user states in a turn; the memory is linked to the turn."""
@@ -159,7 +158,7 @@ class Capture:
                 agent=record.agent,
             )
             try:
-                result = self._writer.add(memory)
+                result = self._entries.insert(memory)
             except (SecretError, UsageError):  # a secret, in strict mode; or nothing is left of it
                 continue
             self._store.entries.link([(result.id, record.id, FROM, CONFIDENCE)])

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from mindex.clock import now_ms
 from mindex.datatypes import ExtractionReport, Filters, Record, Report, SessionPage
-from mindex.embedding.queue import EmbeddingQueue
-from mindex.entries.entries import find_entry, list_all
+from mindex.entries.entries import Entries
 from mindex.entries.fact_extraction import FactExtraction
+from mindex.entries.references import find_entry, list_all
 from mindex.entries.turns import make_turn
 from mindex.entries.validation import validate_length, validate_limit, validate_tags, validate_text
-from mindex.entries.write_context import WriteContext
 from mindex.errors import UsageError
 from mindex.ids import new_id
 from mindex.limits import MAX_NAME
@@ -23,8 +22,7 @@ MAX_SESSIONS = 200  # that are listed at once
 class Conversations:
     """Reached as `memory.conversations`. A turn is stored whole, however long; retrieval reads it in pieces."""
 
-    _context: WriteContext
-    _queue: EmbeddingQueue
+    _entries: Entries
     _extraction: FactExtraction
 
     def add(
@@ -51,10 +49,10 @@ class Conversations:
         validate_length("session id", session_id, MAX_NAME)
         validate_length("name of the speaker", speaker, MAX_NAME)
         validate_tags(tags)
-        agent = self._context.agent(agent)
+        agent = self._entries.owner(agent)
         moment = parse_time(at) if at else now_ms()
-        redact_text = self._context.redactor.redact_text
-        user, response = self._context.redactor.redact_pair(user_message, agent_response)
+        redact_text = self._entries.redactor.redact_text
+        user, response = self._entries.redactor.redact_pair(user_message, agent_response)
         record = make_turn(
             user.text.strip(),
             response.text.strip(),
@@ -64,23 +62,23 @@ class Conversations:
             speaker=" ".join(redact_text(speaker).split()),
             at=moment,
         )
-        self._context.store.entries.add([record], by=self._context.name)
-        self._queue.embed(record.id)
+        self._entries.store.entries.add([record], by=self._entries.agent)
+        self._entries.queue.embed(record.id)
         if extract:
             self._extraction.extract_later(record)
         return record, tuple(dict.fromkeys((*user.redacted, *response.redacted)))
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
         """A turn with its neighbours in the same session, in order."""
-        store = self._context.store
+        store = self._entries.store
         return store.entries.surrounding_turns(find_entry(store, id_).id, before, after)
 
     def session(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
         """Every turn of a session, in order; none when there is no such session."""
         if not session_id:
             return ()
-        scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._context.name)
-        found = list_all(self._context.store, scope)
+        scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._entries.agent)
+        found = list_all(self._entries.store, scope)
         return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
 
     def list(self, *, limit: int = 20, offset: int = 0, agent: str | None = None) -> SessionPage:
@@ -88,13 +86,13 @@ class Conversations:
         if offset < 0:
             raise UsageError(f"offset {offset} is too small", "use 0 or more")
         most = validate_limit(limit, MAX_SESSIONS)
-        return self._context.store.entries.sessions(agent or self._context.name, limit=most, offset=offset)
+        return self._entries.store.entries.sessions(agent or self._entries.agent, limit=most, offset=offset)
 
     def extract_facts(
         self, *, limit: int = 10, agent: str | None = None, again: bool = False, report: Report | None = None
     ) -> ExtractionReport:
         """Have a language model extract facts from turns that were not read yet; see `FactExtraction.extract`."""
-        return self._extraction.extract(limit=limit, agent=agent or self._context.name, again=again, report=report)
+        return self._extraction.extract(limit=limit, agent=agent or self._entries.agent, again=again, report=report)
 
     def extract_facts_of(self, turn: Record) -> ExtractionReport:
         """Extract the facts of one turn now, if the settings say so. A failure is a note."""

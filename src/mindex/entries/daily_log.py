@@ -5,13 +5,15 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from logging import getLogger
 from pathlib import Path
 
 from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_header, log_line, log_name
 from mindex.datatypes import Record
+from mindex.errors import MindexError
 from mindex.private_files import make_private_folder, open_private
 from mindex.temporary_files import replaced_file
 
@@ -57,6 +59,28 @@ class DailyLog:
         days = (day, day - timedelta(days=1), day + timedelta(days=1))
         with self._locked():
             return any(_drop_line(self._folder / log_name(day), record) for day in days)
+
+    @contextmanager
+    def without(self, records: Iterable[Record]) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Remove the lines of memories that the block purges; put them back if it fails with a MindexError.
+
+        Yields how many had a line, and a note on each line that could not be removed.
+        """
+        removed: list[Record] = []
+        notes = []
+        for record in records:
+            try:
+                removed += [record] * self.remove(record)
+            except OSError as error:
+                getLogger(__name__).debug("the line of %s stays in the daily log: %s", record.id, error)
+                notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
+        try:
+            yield len(removed), tuple(notes)
+        except MindexError:
+            for record in removed:
+                with suppress(OSError):
+                    self.append(record)
+            raise
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -1,119 +1,101 @@
-"""Reading entries: by id, prefix or number, page by page, or all at once."""
+"""`Entries`: reads, adds, changes, forgets and purges entries, with their log lines, vectors and conflicts."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from __future__ import annotations
 
-from mindex.datatypes import Change, Conflict, Filters, Kind, MemoryInConflict, Record, SimilarMemory
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from logging import getLogger
+from typing import TYPE_CHECKING, Unpack
+
+from mindex.clock import DAY_MS, now_ms
+from mindex.datatypes import (
+    AddResult,
+    Change,
+    Conflict,
+    Filters,
+    Kind,
+    MemoryInConflict,
+    PurgeResult,
+    Record,
+    SimilarMemory,
+)
 from mindex.datatypes.program_numbers import Slot
-from mindex.entries.open_conflicts import conflicting, conflicts_of, in_conflict
-from mindex.errors import AmbiguousIdError, NotFoundError
-from mindex.store.base import Page, RankingSignals, Store
-from mindex.values import dataclass
+from mindex.embedding.queue import EmbeddingQueue, pending_note
+from mindex.entries.daily_log import DailyLog
+from mindex.entries.entities import extract_entities
+from mindex.entries.field_specs import FIELD_ENTRY_KINDS, UNIQUE
+from mindex.entries.near_duplicates import NEAR_LINK
+from mindex.entries.new_memory import UPDATABLE, NewMemory, Properties, clean_properties, make_records
+from mindex.entries.open_conflicts import conflict_links, conflicting, conflicts_of, in_conflict, settling_note
+from mindex.entries.references import find_entry
+from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
+from mindex.entries.summary import summarize
+from mindex.entries.undo import last_batch, undo
+from mindex.entries.validation import validate_length
+from mindex.errors import ConflictError, NoSpaceError, StoreError, UsageError
+from mindex.limits import MAX_FIELD, MAX_NAME
+from mindex.redaction.redactor import Redactor
+from mindex.store.base import Page, RankingSignals, Revision, Store
+from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY
+from mindex.store.transactions import in_transaction
+from mindex.time_parser import parse_expiry
+from mindex.type_rules import MEMORY_TYPES
 
-_PAGE = 500
-_NUMBER = re.compile(r"#(?P<number>[0-9]{1,18})")
-_ADDRESS = re.compile(r"memory://(?P<name>.+)", re.IGNORECASE)
-_FOREIGN = re.compile(r"(?P<program>[a-z][a-z_-]*):(?P<id>.+)")
+if TYPE_CHECKING:
+    from mindex.config import Settings
 
-
-def find_entry(store: Store, reference: str) -> Record:
-    """The entry, live or retired, that `get` finds by this reference: its id or `memory://ID`, a unique prefix of it,
-    its number (`#5`), or the id by which another program knew it (`mem_a1`, `mudpuppy:3`).
-
-    Raises NotFoundError for a chunk or nothing, AmbiguousIdError for several.
-    """
-    if match := _NUMBER.fullmatch(reference):
-        id_ = numbered_id(store, int(match["number"]), store.entries.agents())
-        record = store.retrieval.record(id_) if id_ else None
-    else:
-        address = _ADDRESS.fullmatch(reference)
-        record = _named(store, address["name"] if address else reference) if reference else None
-    if record is None or record.kind == "chunk":
-        what = "a piece of a file" if record else "nothing that was told"
-        raise NotFoundError(f"'{reference}' is {what}", "search for it, or `mindex list --kind memory`")
-    return record
-
-
-def _named(store: Store, name: str) -> Record | None:
-    """The record of a whole id, else the entry that another program called exactly so, else that of a prefix."""
-    if (record := store.retrieval.record(name.lower())) is not None:
-        return record
-    # A bare number is what several programs call their entries by.
-    foreign = map(store.retrieval.record, () if name.isdecimal() else foreign_ids(store, name))
-    found = [one for one in foreign if one is not None and one.kind != "chunk"]
-    entries = [one for one in found if one.retired_at is None] or found
-    if len(entries) > 1:
-        ids = ", ".join(one.id for one in entries[:5])
-        raise AmbiguousIdError(f"other programs knew {len(entries)} entries as '{name}': {ids}", "give the id")
-    if entries:
-        return entries[0]
-    id_ = resolve_id(store, name)
-    return store.retrieval.record(id_) if id_ else None
+_BULK = 500
+# Kinds whose text is made of their fields, with the command that changes those.
+_COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {
+    kind: f"{kind} update" for kind in FIELD_ENTRY_KINDS
+}
+_MADE_OF_FIELDS = {"text", "title", "type", "summary", "fields"}
 
 
-def foreign_ids(store: Store, reference: str) -> Sequence[str]:
-    """Ids of the records that another program knew by a reference, alone or as PROGRAM:ID."""
-    find_by_foreign_id, match = store.retrieval.find_by_foreign_id, _FOREIGN.fullmatch(reference)
-    return find_by_foreign_id(reference) or (find_by_foreign_id(match["id"], match["program"]) if match else ())
-
-
-def resolve_id(store: Store, reference: str) -> str | None:
-    """The id of a record, live or retired, by a prefix of it; None when there is none. Raises AmbiguousIdError."""
-    ids = store.retrieval.resolve(reference.lower(), retired=True)
-    if reference.lower() in ids:
-        return reference.lower()
-    if len(ids) > 1:
-        raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
-    return ids[0] if ids else None
-
-
-def numbered_id(store: Store, number: int, agents: Sequence[str]) -> str | None:
-    """The id of the entry with a number; None when there is none. Raises AmbiguousIdError for entries of two agents."""
-    found = {agent: id_ for agent in agents if (id_ := store.entries.by_number(agent, number))}
-    if len(found) > 1:
-        names = ", ".join(f"{id_} of {agent}" for agent, id_ in found.items())
-        raise AmbiguousIdError(f"{len(found)} agents have an entry {number}: {names}", "give the id")
-    return next(iter(found.values()), None)
-
-
-def list_all(store: Store, scope: Filters, *, offset: int = 0) -> Iterator[Record]:
-    """Yield every record in scope from an offset on, newest first."""
-    while page := store.retrieval.list(scope, limit=_PAGE, offset=offset).records:
-        yield from page
-        offset += len(page)
-
-
-@dataclass(frozen=True, slots=True)
 class Entries:
-    """Reached as `memory.entries`. Reads only; writes go through `Memory` and its groups."""
+    """Reached as `memory.entries`. Every change is durable when its method returns.
 
-    _store: Store
-    _shown: dict[Slot, str] = field(default_factory=dict)  # numbers that a database could not store → record
+    A vector that cannot be made, or a line that cannot be written to the daily log, is a note and never an error.
+    `agent` is named in the history, and entries belong to it unless another agent is given.
+    """
+
+    def __init__(self, store: Store, settings: Settings, redactor: Redactor, agent: str, queue: EmbeddingQueue) -> None:
+        self.store = store
+        self.redactor = redactor
+        self.agent = agent
+        self.queue = queue
+        self._grace_days = settings.number("memory.grace_days")
+        self._log = None if settings.workspace is None else DailyLog(settings.workspace)
+        self._logs_new = settings.keeps_daily_log
+        self._shown: dict[Slot, str] = {}  # numbers that a database could not store → record
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def get(self, id_: str) -> Record | None:
         """An entry, live or retired, by its whole id."""
-        return self._store.retrieval.record(id_)
+        return self.store.retrieval.record(id_)
 
     def get_many(self, ids: Sequence[str]) -> tuple[Record, ...]:
         """Live entries in the order of the ids; unknown ids are left out."""
-        return self._store.retrieval.records(ids)
+        return self.store.retrieval.records(ids)
 
     def find(self, reference: str) -> Record:
         """An entry, live or retired, by its id or a unique prefix. Raises NotFoundError and AmbiguousIdError."""
-        return find_entry(self._store, reference)
+        return find_entry(self.store, reference)
 
     def starting(self, prefix: str, *, limit: int = 50) -> tuple[Record, ...]:
         """The first live records, chunks included, whose ids start with a prefix."""
-        return self._store.retrieval.records(self._store.retrieval.resolve(prefix.lower(), limit))
+        return self.store.retrieval.records(self.store.retrieval.resolve(prefix.lower(), limit))
 
     def history(self, id_: str) -> tuple[Change, ...]:
         """Every change of an entry, oldest first."""
-        return self._store.entries.history(self.find(id_).id)
+        return self.store.entries.history(self.find(id_).id)
 
     def by_number(self, agent: str, number: int, program: str, kind: Kind) -> Record | None:
         """An entry of a kind, live or retired, by the number that a program's tools know it by."""
-        id_ = self._store.entries.by_number(agent, number, program=program, kind=kind)
+        id_ = self.store.entries.by_number(agent, number, program=program, kind=kind)
         id_ = id_ or self._shown.get((program, kind, agent, number))
         return None if id_ is None else self.get(id_)
 
@@ -122,12 +104,12 @@ class Entries:
 
         A database that cannot be written remembers none: this process does, and a number that is taken is left out.
         """
-        store, shown = self._store.entries, list(records)
+        store, shown = self.store.entries, list(records)
         numbers = store.numbers(program, [record.id for record in shown])
         lacking = [record for record in shown if record.id not in numbers]
         if not lacking:
             return numbers
-        if not self._store.read_only:
+        if not self.store.read_only:
             return numbers | store.give_numbers(program, lacking)
         for one in lacking:
             if one.number and not store.by_number(one.agent, one.number, program=program, kind=one.kind):
@@ -137,33 +119,290 @@ class Entries:
 
     def agents(self) -> tuple[str, ...]:
         """Every agent that has an entry, live or retired."""
-        return self._store.entries.agents()
+        return self.store.entries.agents()
 
     def page(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         """A page of records in scope, newest first, of any size."""
-        return self._store.retrieval.list(filters, limit=limit, offset=offset)
+        return self.store.retrieval.list(filters, limit=limit, offset=offset)
 
     def usage(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         """How often each entry was returned and when last."""
-        return self._store.retrieval.ranking_signals(ids)
+        return self.store.retrieval.ranking_signals(ids)
 
     def in_conflict(self, filters: Filters) -> tuple[MemoryInConflict, ...]:
         """The memories in scope that cannot hold beside another live one, newest first, each with those others."""
-        return in_conflict(self._store, filters)
+        return in_conflict(self.store, filters)
 
     def conflicts(self, id_: str) -> tuple[Conflict, ...]:
         """The live memories that a memory cannot hold beside, and why."""
-        return conflicts_of(self._store, self.find(id_).id)
+        return conflicts_of(self.store, self.find(id_).id)
 
     def similar(self, id_: str) -> tuple[SimilarMemory, ...]:
         """Live near-duplicates of a memory, the nearest first; none of another kind of entry."""
-        # Only who looks at one memory asks: `get` and the servers' start do without these modules.
-        from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
+        return self._similar(self.find(id_))
 
-        record = self.find(id_)
-        related = [one for one in find_related(self._store, record) if one.record.id != record.id]
+    def similar_to(self, memory: NewMemory) -> tuple[SimilarMemory, ...]:
+        """The same for a memory that is not stored yet; its type does not matter."""
+        return self._similar(self._record(memory)[0])
+
+    def _similar(self, record: Record) -> tuple[SimilarMemory, ...]:
+        related = find_related(self.store, record)
         return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related)))
 
     def changes(self, after: int, before: int) -> Iterator[Change]:
         """Every change between two moments, in order of time."""
-        return self._store.entries.changes_between(after, before)
+        return self.store.entries.changes_between(after, before)
+
+    # ── adding ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(
+        self,
+        text: str,
+        *,
+        agent: str | None = None,
+        expires: str | int | None = None,
+        embed: bool = True,
+        **properties: Unpack[Properties],
+    ) -> AddResult:
+        """Add a memory; see `Memory.add`."""
+        memory = NewMemory(text, agent=self.owner(agent), expires_at=parse_expiry(expires), **properties)
+        return self.after_add(self.insert(memory), embed=embed)
+
+    def insert(self, memory: NewMemory, reason: str = "", *, at: int | None = None) -> AddResult:
+        """Store one memory, and retire the one it supersedes; a caller in a transaction runs `after_add` later."""
+        record, redacted = self._record(memory, at)
+        related = find_related(self.store, record)
+        in_conflict = conflicting(record, conflict_candidates(related))
+        # Rules tell types apart that one statement may have in other words.
+        types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
+        similar = similar_among(record, related, types, but=in_conflict)
+        links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]
+        links += conflict_links(record.id, in_conflict)
+
+        def store(_: int) -> AddResult:
+            replaced = self.find(memory.supersedes) if memory.supersedes else None
+            (added,) = self.store.entries.add([record], by=self.agent, reason=reason, links=links)
+            left = similar if added.created else ()
+            if replaced is not None and replaced.id != added.id:
+                self._retire(replaced.id, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
+                left = tuple(other for other in left if other.id != replaced.id)
+            return AddResult(added.id, added.created, left, redacted)
+
+        return in_transaction(self.store.entries, store, batch=bool(memory.supersedes))
+
+    def after_add(self, result: AddResult, *, embed: bool = True) -> AddResult:
+        """Append a new memory to the daily log and embed it. Returns the result with its notes and conflicts."""
+        notes: tuple[str, ...] = ()
+        if result.created:
+            notes = (*self._append_to_log(result.id), *(self.queue.embed(result.id) if embed else ()))
+        conflicts, found = self._conflicts_of(result.id)  # now, since its vector may have found some
+        return replace(result, conflicts=conflicts, notes=(*notes, *found))
+
+    def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
+        """Add many memories, 500 a transaction, without lines in the log and a search for near-duplicates."""
+        prepared = make_records(list(memories), self.redactor, now_ms())
+        results = []
+        for start in range(0, len(prepared), _BULK):
+            batch = prepared[start : start + _BULK]
+            added = self.store.entries.add([record for record, _ in batch], by=self.agent)
+            results += [
+                AddResult(one.id, one.created, (), redacted) for one, (_, redacted) in zip(added, batch, strict=True)
+            ]
+        if embed and (failure := self.queue.embed_all()):
+            notes = (pending_note(failure),)
+            return [replace(one, notes=notes) if one.created else one for one in results]
+        return results
+
+    def owner(self, agent: str | None) -> str:
+        """The agent to write for. Raises UsageError for `*`, which means all agents, and for unusable names."""
+        name = agent or self.agent
+        if name == "*" or not name.strip():
+            raise UsageError("'*' is everyone: nobody in particular can be told", "name one agent with --agent")
+        if len(name) > MAX_NAME or self.redactor.redact_text(name) != name:
+            raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
+        return name
+
+    def _record(self, memory: NewMemory, at: int | None = None) -> tuple[Record, tuple[str, ...]]:
+        """The record of a memory, and the kinds of secrets that were redacted."""
+        return make_records([memory], self.redactor, at or now_ms())[0]
+
+    # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def update(self, id_: str, changes: Mapping[str, object], reason: str = "") -> Change:
+        """Change the given properties of an entry; see `Memory.update`."""
+        changes = dict(changes)
+        if "expires" in changes:
+            expires = changes.pop("expires")
+            changes["expires_at"] = parse_expiry(expires if isinstance(expires, str | int) else None)
+        return self._after_change(self.modify(id_, changes, reason))
+
+    def modify(self, id_: str, changes: Mapping[str, object], reason: str = "") -> Change:
+        """Store new values of properties, without what follows in `update`: for a caller in a transaction.
+
+        A new text gets a new summary and new entities unless these are also given.
+        """
+        if not changes:
+            raise UsageError(f"there is nothing to change in '{id_}'", f"give one of {', '.join(UPDATABLE)}")
+        if unknown := set(changes).difference(UPDATABLE):
+            raise UsageError(f"unknown property '{min(unknown)}'", f"use one of {', '.join(UPDATABLE)}")
+        values = clean_properties(changes, self.redactor.redact_text, now_ms())
+        superseded, place = values.pop("supersedes", ""), values.pop("anchor", None)
+        if "text" in values:
+            values = {"summary": summarize(values["text"]), "entities": extract_entities(values["text"]), **values}
+
+        def revised(record: Record) -> Record:
+            if place is None:
+                return replace(record, **values)
+            fields = {**record.fields, **values.get("fields", {}), "anchor": place}
+            if not place:
+                del fields["anchor"]
+            return replace(record, **{**values, "fields": fields})
+
+        def store(_: int) -> Change:  # two updates that supersede each other must not both succeed
+            existing = self.find(id_)
+            if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
+                raise UsageError(
+                    f"the words of a {existing.kind} are made of its fields",
+                    f"change those with `mindex {_COMMANDS[existing.kind]}`",
+                )
+            other = self.find(superseded).id if superseded else ""
+            if other:
+                self._refuse_circle(existing.id, other)
+            change = self.revise(existing.id, revised, "update", reason)
+            if other:
+                self._retire(other, "supersede", f"{SUPERSEDED_BY}{existing.id}", superseded_by=existing.id)
+            if "text" in values:
+                related = conflict_candidates(find_related(self.store, change.after))
+                self.store.entries.link(conflict_links(change.record, conflicting(change.after, related)))
+            return change
+
+        return in_transaction(self.store.entries, store, batch=bool(superseded))
+
+    def forget(self, id_: str, reason: str = "") -> Change:
+        """Retire an entry: no search finds it, `restore` brings it back. Raises ConflictError when it is forgotten."""
+        record = self.find(id_)
+        if record.retired_at is not None and not record.superseded_by:
+            raise ConflictError(f"'{record.id}' is forgotten already", "`mindex restore` brings it back")
+        return self._retire(record.id, "forget", reason)
+
+    def restore(self, id_: str, reason: str = "") -> Change:
+        """Bring back a forgotten or superseded entry. Raises ConflictError when it is live."""
+        record = self.find(id_)
+        if record.retired_at is None:
+            raise ConflictError(f"'{record.id}' is not forgotten", "there is nothing to restore")
+        live = partial(replace, retired_at=None, superseded_by="")
+        return self._after_change(self.revise(record.id, live, "restore", reason, unique=UNIQUE.get(record.kind, "")))
+
+    def supersede(self, loser: Record, winner: str, reason: str) -> Change:
+        """Retire a memory in favour of another. Raises ConflictError when either was changed since it was read."""
+        now = now_ms()
+
+        def retired(record: Record) -> Record:
+            if record.retired_at is not None or record.text != loser.text:
+                raise ConflictError(f"'{loser.id}' was changed meanwhile", "look at it again")
+            # Inside the transaction: no other process can retire it between this read and the change.
+            if (other := self.get(winner)) is None or other.retired_at is not None:
+                raise ConflictError(f"'{winner}' was forgotten meanwhile", "look at it again")
+            return replace(record, retired_at=now, superseded_by=winner)
+
+        return self.revise(loser.id, retired, "supersede", reason)
+
+    def last_batch(self) -> tuple[Change, ...]:
+        """The last changes that the agent made as one; see `Memory.last_batch`."""
+        return last_batch(self.store, self.agent)
+
+    def undo(self, reference: str = "") -> tuple[Change, int]:
+        """Undo a change, an entry's latest one or the last batch; see `Memory.undo`."""
+        reference = reference or str(self.last_batch()[0].change)
+        changes, undone = undo(self.store, reference, self.agent)
+        return self.queue.embed_after(*changes), undone
+
+    def revise(self, id_: str, change: Revision, action: str, reason: str = "", *, unique: str = "") -> Change:
+        """Change an entry and note the change in its history, with the reason redacted; see `EntryStore.revise`."""
+        reason = self.redactor.redact_text(validate_length("reason", reason, MAX_FIELD))
+        return self.store.entries.revise(id_, change, by=self.agent, action=action, reason=reason, unique=unique)
+
+    def _retire(self, id_: str, action: str, reason: str, superseded_by: str = "") -> Change:
+        retired = partial(replace, retired_at=now_ms(), superseded_by=superseded_by)
+        return self.revise(id_, retired, action, reason)
+
+    def _refuse_circle(self, winner: str, loser: str) -> None:
+        seen, current = {loser}, winner
+        while current:
+            if current in seen:
+                raise ConflictError(
+                    f"'{winner}' cannot supersede '{loser}': it is superseded by it", "undo that change first"
+                )
+            seen.add(current)
+            record = self.get(current)
+            current = record.superseded_by if record else ""
+
+    def _after_change(self, change: Change) -> Change:
+        """Embed a changed entry. Returns the change with its notes and the entry's conflicts."""
+        change = self.queue.embed_after(change)
+        conflicts, notes = self._conflicts_of(change.record)
+        return replace(change, conflicts=conflicts, notes=(*change.notes, *notes))
+
+    def _conflicts_of(self, id_: str) -> tuple[tuple[Conflict, ...], tuple[str, ...]]:
+        """The conflicts of an entry that was just stored, and notes. It is stored, whatever the database says now."""
+        try:
+            conflicts = conflicts_of(self.store, id_)
+        except StoreError as error:
+            return (), (f"stored; its conflicts are not known: {error}",)
+        return conflicts, ((settling_note(id_, conflicts[0].id),) if conflicts else ())
+
+    # ── purging ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def purge(self, ids: Sequence[str]) -> PurgeResult:
+        """Delete entries from tables, history and log. An unknown id is an error before anything is deleted."""
+        if not ids:
+            raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
+        with self._out_of_log(ids) as (logged, notes):
+            purged = self.store.entries.purge([self.find(id_).id for id_ in ids])
+        stay = [f"facts that were taken from it stay: {', '.join(purged.facts)}"] if purged.facts else []
+        if "sync" in self.store.capabilities and self.store.sync.purged():
+            stay.append("the sync folder and your other machines hold it until the next `mindex sync DIR`")
+        return replace(purged, log_lines=logged, notes=(*purged.notes, *notes, *stay))
+
+    def purge_expired(self) -> int:
+        """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
+        if "entries" not in self.store.capabilities:
+            return 0
+        expired = self.store.entries.expired(now_ms() - int(self._grace_days * DAY_MS))
+        if not expired:
+            return 0
+        with self._out_of_log(expired):
+            return self.store.entries.purge(expired).records
+
+    # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _append_to_log(self, id_: str) -> tuple[str, ...]:
+        """Returns a note when the line could not be written: the memory is stored all the same."""
+        if self._log is None or not self._logs_new:
+            return ()
+        try:
+            if (record := self.get(id_)) is not None:
+                self._log.append(record)
+        except (OSError, StoreError) as error:
+            getLogger(__name__).debug("no line in the daily log for %s: %s", id_, error)
+            return (f"it is not in the daily log: {error}",)
+        return ()
+
+    @contextmanager
+    def _out_of_log(self, ids: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Purge entries in the block, without their lines in the daily log. If that fails, the lines are put back.
+
+        The lines are removed first, also when the log is no longer written: once an entry is gone, its line cannot be
+        recognised any more. Yields how many had a line, and notes.
+        """
+        try:
+            with self.store.entries.transaction():
+                pass  # raises what a write would raise, before a file outside the database is changed for it
+            if self._log is None:
+                yield 0, ()
+                return
+            histories = [self.history(id_) for id_ in ids]
+            with self._log.without(changes[0].after for changes in histories if changes) as removed:
+                yield removed
+        except NoSpaceError as error:
+            raise NoSpaceError(f"nothing was purged: {error.message}", "free some space and try again") from error

@@ -16,17 +16,16 @@ from logging import getLogger
 from mindex.clock import DAY_MS, now_ms
 from mindex.datatypes import AddResult, ExtractionReport, Progress, Record, Report
 from mindex.datatypes.consolidation import FROM
-from mindex.embedding.queue import EmbeddingQueue
+from mindex.entries.entries import Entries
 from mindex.entries.fact_prompt import Fact, facts_of, prompt_of
-from mindex.entries.lifecycle import EntryWriter, NewMemory
 from mindex.entries.merge_loss_check import covers
-from mindex.entries.service import EntryService
+from mindex.entries.new_memory import NewMemory
 from mindex.errors import ConfigError, GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
 from mindex.providers.factory import Providers
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, load_model
 from mindex.providers.generate.base import Generator
-from mindex.store.base import RetryPolicy, Store
+from mindex.store.base import RetryPolicy
 from mindex.store.transactions import in_transaction
 from mindex.work_queue import WorkQueue
 
@@ -45,11 +44,8 @@ class FactExtraction:
     Everything works without a language model, and no write waits for one.
     """
 
-    _store: Store
+    _entries: Entries
     _providers: Providers
-    _writer: EntryWriter
-    _entries: EntryService
-    _queue: EmbeddingQueue
     _enabled: bool  # `generation.extract_facts`: whether new turns are read without a request
     _stop: threading.Event
     _waiting: WorkQueue[str] = field(init=False)
@@ -78,7 +74,7 @@ class FactExtraction:
             )
         run, going = self._run(generator), True
         policy = None if again else _retry_policy()
-        total = min(limit, self._store.entries.count_unextracted(agent, policy))
+        total = min(limit, self._entries.store.entries.count_unextracted(agent, policy))
         if total:
             try:
                 load_model(generator)
@@ -86,7 +82,7 @@ class FactExtraction:
                 return replace(self._report(run, agent, f"no exchange was asked: {error}"), in_vain=True)
         while going and run.attempted < total:
             wanted = min(_PAGE, total - run.attempted)
-            candidates = self._store.entries.unextracted(agent, wanted + len(run.failed), policy)
+            candidates = self._entries.store.entries.unextracted(agent, wanted + len(run.failed), policy)
             page = [turn for turn in candidates if turn.id not in run.failed][:wanted]  # each turn once
             if not page:
                 break
@@ -96,8 +92,8 @@ class FactExtraction:
         return self._report(run, agent, *run.notes)
 
     def _report(self, run: ExtractionRun, agent: str, *notes: str) -> ExtractionReport:
-        remaining = self._store.entries.count_unextracted(agent, _retry_policy())
-        unanswered = self._store.entries.count_unextracted(agent) - remaining
+        remaining = self._entries.store.entries.count_unextracted(agent, _retry_policy())
+        unanswered = self._entries.store.entries.count_unextracted(agent) - remaining
         if unanswered:
             many = "1 exchange" if unanswered == 1 else f"{unanswered} exchanges"
             rest = f"{many} went unanswered {MAX_TRIES} times or more: left alone for a day"
@@ -112,7 +108,9 @@ class FactExtraction:
                 return ExtractionReport()
             run = self._run(generator)
             run.extract(turn)
-            return ExtractionReport(1, len(run.new), notes=run.notes, new=self._store.retrieval.records(run.new))
+            return ExtractionReport(
+                1, len(run.new), notes=run.notes, new=self._entries.store.retrieval.records(run.new)
+            )
         except MindexError as error:
             return ExtractionReport(notes=(f"no facts were extracted: {error}",))
 
@@ -120,7 +118,7 @@ class FactExtraction:
         """Read a turn that was just added: now or, in a server, in the background."""
         if not self.is_on:
             return
-        if self._queue.in_background:
+        if self._entries.queue.in_background:
             self._waiting.submit(turn.id)
         else:
             self._extract_and_log(turn)
@@ -130,7 +128,7 @@ class FactExtraction:
 
     def _extract_waiting(self, id_: str) -> None:
         try:
-            turn = self._store.retrieval.record(id_)
+            turn = self._entries.store.retrieval.record(id_)
             if turn is not None and turn.retired_at is None:
                 self._extract_and_log(turn)
         except Exception as error:  # the turn is stored and unmarked: `conversation extract` reads it again
@@ -141,17 +139,15 @@ class FactExtraction:
             getLogger(__name__).info(note)
 
     def _run(self, generator: Generator) -> ExtractionRun:
-        return ExtractionRun(self._store, generator, self._writer, self._entries)
+        return ExtractionRun(self._entries, generator)
 
 
 @dataclass(slots=True)
 class ExtractionRun:
     """Has one model read turns, and adds the facts it names."""
 
-    _store: Store
+    _entries: Entries
     _generator: Generator
-    _writer: EntryWriter
-    _entries: EntryService
     processed: int = 0
     new: list[str] = field(default_factory=list)  # ids of the facts that were added
     failed: dict[str, MindexError] = field(default_factory=dict)  # unmarked: no call, no usable answer, or not stored
@@ -196,12 +192,12 @@ class ExtractionRun:
         Raises GenerationError, and StoreError when the facts could not be stored: then none is, and the turn is not
         marked.
         """
-        if self._store.entries.is_unextracted(turn.id):
+        if self._entries.store.entries.is_unextracted(turn.id):
             try:
                 facts = facts_of(answer_of(self._generator, prompt_of(turn)), turn)
             except GenerationError:
                 with suppress(StoreError):  # the model's failure is the news
-                    self._store.entries.record_extraction_failure(turn.id)
+                    self._entries.store.entries.record_extraction_failure(turn.id)
                 raise
             for result in self._add_all(facts, turn):
                 self.new.append(result.id)
@@ -214,28 +210,28 @@ class ExtractionRun:
         def store(_: int) -> list[AddResult]:
             # Checked inside: the turn may have been forgotten or purged while the model was working, and another
             # process may have extracted it first.
-            if not self._store.entries.is_unextracted(turn.id):
+            if not self._entries.store.entries.is_unextracted(turn.id):
                 return []
             added = [result for fact in facts if (result := self._add(fact, turn)) is not None]
-            self._store.entries.mark_extracted(turn.id, len(added))
+            self._entries.store.entries.mark_extracted(turn.id, len(added))
             return added
 
-        return in_transaction(self._store.entries, store)
+        return in_transaction(self._entries.store.entries, store)
 
     def _add(self, fact: Fact, turn: Record) -> AddResult | None:
         """Returns the new memory; None when a stored one says the same, which is linked to the turn, too."""
         source = f"conversation:{turn.id}"
         memory = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
         try:
-            similar = self._store.retrieval.records([one.id for one in self._writer.similar_to(memory)])
+            similar = self._entries.store.retrieval.records([one.id for one in self._entries.similar_to(memory)])
             known = next((one for one in similar if covers(one.text, fact.text)), None)
             if known is not None and content_hash(known.text) != content_hash(fact.text):
-                self._store.entries.link([(known.id, turn.id, FROM, fact.confidence)])
+                self._entries.store.entries.link([(known.id, turn.id, FROM, fact.confidence)])
                 return None
-            added = self._writer.add(memory)  # the same text again is the same memory
+            added = self._entries.insert(memory)  # the same text again is the same memory
         except (SecretError, UsageError):  # a secret, in strict mode, is not stored: the other facts are
             return None
-        self._store.entries.link([(added.id, turn.id, FROM, fact.confidence)])
+        self._entries.store.entries.link([(added.id, turn.id, FROM, fact.confidence)])
         return added if added.created else None
 
 

@@ -8,12 +8,11 @@ from functools import partial
 
 from mindex.clock import now_ms, to_iso
 from mindex.datatypes import Change, DueSkill, Filters, Record
-from mindex.embedding.queue import EmbeddingQueue
-from mindex.entries.entries import find_entry, list_all
+from mindex.entries.entries import Entries
 from mindex.entries.field_specs import FIELDS, UNIQUE, FieldEntryKind, record_values, validate_fields
+from mindex.entries.references import find_entry, list_all
 from mindex.entries.skill_schedule import due_at, validate_trigger
 from mindex.entries.validation import validate_amount, validate_fields_json, validate_limit
-from mindex.entries.write_context import WriteContext
 from mindex.errors import AmbiguousIdError, ConflictError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.redaction.json_values import redact_value
@@ -33,24 +32,23 @@ class FieldEntries:
     """
 
     kind: FieldEntryKind
-    _context: WriteContext
-    _queue: EmbeddingQueue
+    _entries: Entries
 
     def add(self, *, agent: str | None = None, **fields: object) -> Record:
         """Add one. Raises ConflictError when a live one of the agent has the same unique field."""
-        agent = self._context.agent(agent)
+        agent = self._entries.owner(agent)
         values = validate_fields(self.kind, self._redacted(fields))
         now = now_ms()
         bare = Record(id=new_id(), kind=self.kind, text="", agent=agent, created_at=now, updated_at=now)
         record = self._with_fields(bare, values)
         unique = UNIQUE[self.kind]
-        (added,) = self._context.store.entries.add([record], by=self._context.name, unique=unique)
+        (added,) = self._entries.store.entries.add([record], by=self._entries.agent, unique=unique)
         if not added.created:
             raise ConflictError(
                 f"{self.kind} '{added.id}' has the {unique} {values[unique]} already",
                 f"update it, or choose another {unique}",
             )
-        self._queue.embed(record.id)
+        self._entries.queue.embed(record.id)
         return record
 
     def update(self, id_: str, reason: str = "", **fields: object) -> Change:
@@ -62,8 +60,8 @@ class FieldEntries:
         def revised(record: Record) -> Record:
             return self._with_fields(record, {**record.fields, **changes})
 
-        change = self._context.revise(self.get(id_).id, revised, "update", reason, unique=UNIQUE[self.kind])
-        change = self._queue.embed_after(change)
+        change = self._entries.revise(self.get(id_).id, revised, "update", reason, unique=UNIQUE[self.kind])
+        change = self._entries.queue.embed_after(change)
         if "name" not in fields:
             return change
         return replace(change, notes=tuple(dict.fromkeys((*change.notes, *self.notes(change.after)))))
@@ -79,7 +77,7 @@ class FieldEntries:
                 f"there are {len(named)} {self.kind}s called '{named[0].title}'", f"give the id: {listed}"
             )
         with suppress(NotFoundError):
-            record = find_entry(self._context.store, id_)
+            record = find_entry(self._entries.store, id_)
             if record.kind == self.kind and record.retired_at is None:
                 return record
         raise NotFoundError(f"there is no {self.kind} '{id_}'", f"`mindex {self.kind} list` shows them")
@@ -88,7 +86,7 @@ class FieldEntries:
         """What the caller that has just added or renamed one should know: a missing vector, others of its name."""
         others = [one.id for one in self.named(record.title, record.agent) if one.id != record.id]
         same = (f"another {self.kind} is called {record.title}: {', '.join(others)}; name them by id",)
-        return (*self._queue.notes(record.id), *(same if others else ()))
+        return (*self._entries.queue.notes(record.id), *(same if others else ()))
 
     def named(self, name: str, agent: str | None = None) -> tuple[Record, ...]:
         """Those of a name, oldest first."""
@@ -111,11 +109,11 @@ class FieldEntries:
 
     def delete(self, id_: str, reason: str = "") -> Change:
         """Forget one: `restore` and `undo` bring it back."""
-        return self._context.revise(self.get(id_).id, partial(replace, retired_at=now_ms()), "forget", reason)
+        return self._entries.revise(self.get(id_).id, partial(replace, retired_at=now_ms()), "forget", reason)
 
     def all(self, agent: str | None = None) -> tuple[Record, ...]:
         """Every live one of an agent, oldest first."""
-        found = list_all(self._context.store, Filters(kinds=(self.kind,), agent=agent or self._context.name))
+        found = list_all(self._entries.store, Filters(kinds=(self.kind,), agent=agent or self._entries.agent))
         return tuple(sorted(found, key=lambda record: (record.agent, record.number or 0)))
 
     def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[DueSkill, ...]:
@@ -132,7 +130,7 @@ class FieldEntries:
         return tuple(sorted(found, key=lambda one: (one.since, one.skill.id)))
 
     def _redacted(self, fields: Mapping[str, object]) -> dict[str, object]:
-        redact = self._context.redactor.redact_text
+        redact = self._entries.redactor.redact_text
         return {name: redact_value(value, redact, name) for name, value in validate_fields_json(fields).items()}
 
     def _with_fields(self, record: Record, values: Mapping[str, object]) -> Record:

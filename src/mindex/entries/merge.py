@@ -6,7 +6,8 @@ from dataclasses import replace
 from mindex.analyzer import fold
 from mindex.datatypes import Proposal, Record
 from mindex.entries.entities import extract_entities
-from mindex.entries.lifecycle import EntryWriter, NewMemory
+from mindex.entries.entries import Entries
+from mindex.entries.new_memory import NewMemory
 from mindex.errors import ConflictError
 from mindex.store.base import Store
 from mindex.store.rules.undo_batch_ids import CONSOLIDATED
@@ -16,16 +17,18 @@ from mindex.store.transactions import in_transaction
 MERGED_FROM = "consolidated"
 
 
-def apply_merge(store: Store, writer: EntryWriter, proposal: Proposal) -> Proposal:
+def apply_merge(entries: Entries, proposal: Proposal) -> Proposal:
     """Retire the originals in favour of the memory that replaces them, in one transaction; return the applied proposal.
 
     One `undo` takes it back as a whole. Raises ConflictError when an original was changed since it was read.
     """
 
+    store = entries.store
+
     def write(moment: int) -> Proposal:
         originals = _unchanged_originals(store, proposal.originals)
         reason = f"{CONSOLIDATED}{originals[0].id} and {len(originals) - 1} more"
-        added = None if proposal.kept else writer.add(_merged_memory(proposal, originals), reason, at=moment)
+        added = None if proposal.kept else entries.insert(_merged_memory(proposal, originals), reason, at=moment)
         winner = proposal.kept if added is None else added.id
         losers = [record for record in originals if record.id != winner]
         gained: dict[str, object] = {}
@@ -35,9 +38,9 @@ def apply_merge(store: Store, writer: EntryWriter, proposal: Proposal) -> Propos
             earlier = existing.fields.get(MERGED_FROM)
             ids = [id_ for id_ in earlier if isinstance(id_, str)] if isinstance(earlier, list | tuple) else []
             ids = list(dict.fromkeys([*ids, *(record.id for record in losers)]))
-            writer.update(winner, {**gained, "fields": {**existing.fields, MERGED_FROM: ids}}, reason)
+            entries.modify(winner, {**gained, "fields": {**existing.fields, MERGED_FROM: ids}}, reason)
         for record in losers:
-            writer.supersede(record, winner, reason)
+            entries.supersede(record, winner, reason)
         kept = winner if len(losers) < len(originals) else ""
         return replace(proposal, applied=winner, kept=kept, updated=bool(gained))
 

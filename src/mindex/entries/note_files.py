@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 from mindex.clock import now_ms
 from mindex.datatypes import Filters, Record
-from mindex.entries.entries import list_all
+from mindex.entries.entries import Entries
 from mindex.entries.field_specs import UNIQUE
+from mindex.entries.references import list_all
 from mindex.entries.summary import summarize
-from mindex.entries.write_context import WriteContext
 from mindex.errors import ConflictError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.ids import new_id
 from mindex.limits import MAX_TEXT_BYTES
@@ -58,13 +58,13 @@ def checked_path(path: str) -> str:
 class Notes:
     """Reached as `memory.notes`. No two live notes of an agent share a path; writes are durable when they return."""
 
-    _context: WriteContext
+    _entries: Entries
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def files(self, agent: str, below: str = ROOT) -> dict[str, Record]:
         """The notes of an agent at or below a path, by path, in order."""
-        notes = list_all(self._context.store, Filters(kinds=("note",), agent=agent))
+        notes = list_all(self._entries.store, Filters(kinds=("note",), agent=agent))
         by_path = {str(note.fields.get(_PATH)): note for note in notes}
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
 
@@ -77,7 +77,7 @@ class Notes:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, agent: str, path: str, text: str) -> NoteWrite:
-        redacted = self._context.redactor.redact(_checked_text(text), keep_lines=True)
+        redacted = self._entries.redactor.redact(_checked_text(text), keep_lines=True)
         now = now_ms()
         record = Record(
             id=new_id(),
@@ -90,14 +90,14 @@ class Notes:
             summary=_summary(path, redacted.text),
             fields={_PATH: path},
         )
-        entries = self._context.store.entries
+        entries = self._entries.store.entries
 
         def store(_: int) -> NoteWrite:  # no other process makes it a directory between the check and the write
             files = self.files(agent)
             self._refuse_taken(files, path, f"File {path} already exists")
             if len(files) >= MAX_FILES:
                 raise UsageError(f"There are {MAX_FILES:,} files already; delete some first")
-            if not entries.add([record], by=self._context.name, unique=_PATH)[0].created:
+            if not entries.add([record], by=self._entries.agent, unique=_PATH)[0].created:
                 raise ConflictError(f"File {path} already exists")
             return NoteWrite(record, redacted.redacted)
 
@@ -109,11 +109,11 @@ class Notes:
 
         def revised(record: Record) -> Record:
             nonlocal redacted
-            result = self._context.redactor.redact(_checked_text(change(record.text)), keep_lines=True)
+            result = self._entries.redactor.redact(_checked_text(change(record.text)), keep_lines=True)
             redacted = result.redacted
             return replace(record, text=result.text, summary=_summary(path, result.text))
 
-        note = self._context.revise(self.file(agent, path).id, revised, "update", reason).after
+        note = self._entries.revise(self.file(agent, path).id, revised, "update", reason).after
         return NoteWrite(note, redacted)
 
     def delete(self, agent: str, path: str) -> int:
@@ -126,10 +126,10 @@ class Notes:
             if not files:
                 raise _no_path(path)
             for record in files.values():
-                self._context.revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
+                self._entries.revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
             return len(files)
 
-        return in_transaction(self._context.store.entries, store)
+        return in_transaction(self._entries.store.entries, store)
 
     def rename(self, agent: str, old: str, new: str) -> int:
         """Move a note, or every note below a directory, in one transaction. Returns how many."""
@@ -147,10 +147,10 @@ class Notes:
             moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
             for path, record in moving.items():
                 reason = f"rename {path} to {moved[path]}"
-                self._context.revise(record.id, _placed_at(moved[path]), "update", reason, unique=_PATH)
+                self._entries.revise(record.id, _placed_at(moved[path]), "update", reason, unique=_PATH)
             return len(moving)
 
-        return in_transaction(self._context.store.entries, store)
+        return in_transaction(self._entries.store.entries, store)
 
     def _refuse_taken(self, files: dict[str, Record], path: str, message: str) -> None:
         """Raise ConflictError when the path is taken: a directory cannot become a file, nor a file a directory."""

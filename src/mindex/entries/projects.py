@@ -117,12 +117,12 @@ class Projects(FieldEntries):
             sources = [one.to_field() for one in change(stored_sources(current.fields))]
             return self._with_fields(current, {**current.fields, "sources": sources or None})
 
-        return self._queue.embed_after(self._context.revise(record.id, revised, "update", reason)).after
+        return self._entries.queue.embed_after(self._entries.revise(record.id, revised, "update", reason)).after
 
     def _shown(self, record: Record, source: StoredSource) -> ProjectSource:
         status, message = source.status, source.message
         if self._reads_folders:
-            roots = [collection.root for collection in self._context.store.files.collections()]
+            roots = [collection.root for collection in self._entries.store.files.collections()]
             status, message = status_of(source, roots)
         return ProjectSource(
             project=record.id,

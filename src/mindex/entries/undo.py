@@ -13,9 +13,9 @@ from typing import Any
 from mindex.clock import now_ms
 from mindex.datatypes import Change, Record
 from mindex.datatypes.record_properties import in_order
-from mindex.entries.entries import find_entry
 from mindex.entries.field_specs import FIELDS, UNIQUE, record_values
-from mindex.entries.profile import with_data as profile_with
+from mindex.entries.profile_record import with_data as profile_with
+from mindex.entries.references import find_entry
 from mindex.errors import NotFoundError
 from mindex.store.base import Store
 from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY, UNDO_OF

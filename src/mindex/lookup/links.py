@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mindex.datatypes import Document, Record
-from mindex.entries.entries import resolve_id
+from mindex.entries.references import resolve_id
 from mindex.errors import NotFoundError
 from mindex.files.links import LinkTargets, document_links, place_in
 from mindex.lookup.indexed_files import IndexedFiles

@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 from mindex.access_log import AccessLog
 from mindex.datatypes import KINDS, GetResult, Record, Usage
-from mindex.entries.entries import foreign_ids, numbered_id, resolve_id
 from mindex.entries.field_entries import FieldEntries
+from mindex.entries.references import foreign_ids, numbered_id, resolve_id
 from mindex.errors import DamagedRowError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles

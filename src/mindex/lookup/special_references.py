@@ -15,16 +15,16 @@ from mindex.clock import to_iso
 from mindex.datatypes import Filters, Record
 from mindex.entries import json_paths
 from mindex.entries.conversations import MAX_SESSIONS
-from mindex.entries.entries import Entries, resolve_id
+from mindex.entries.entries import Entries
 from mindex.entries.field_entries import FieldEntries
 from mindex.entries.profile import Profile
+from mindex.entries.references import resolve_id
 from mindex.entries.timeline import MAX_EVENTS, Timeline
 from mindex.errors import NotFoundError, UsageError
 from mindex.lookup.labels import Labels
 from mindex.present.entries import conflicts_text, labels_text, sessions_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
-from mindex.store.base import Store
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
 
@@ -36,13 +36,11 @@ _PROFILE = re.compile(r"profile(?:(?:\.(?=[^.])|(?=\[))(?P<path>.+))?")
 class SpecialReferences:
     """Resolves special references with the groups of one memory."""
 
-    _store: Store
     _entries: Entries
     _profile: Profile
     _skills: FieldEntries
     _timeline: Timeline
     _labels: Labels
-    _agent: str
 
     def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
         """The records of a special reference, which may be none; None for an ordinary reference.
@@ -57,11 +55,11 @@ class SpecialReferences:
         if reference == "timeline" or reference.startswith("timeline:"):
             return [self._events(reference)]
         if reference == "conflicts":
-            found = self._entries.in_conflict(Filters(agent=self._agent))
+            found = self._entries.in_conflict(Filters(agent=self._entries.agent))
             count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
             return [Record(reference, "conflicts", conflicts_text(found), count)]
         if reference == "sessions":
-            page = self._store.entries.sessions(self._agent, limit=MAX_SESSIONS)
+            page = self._entries.store.entries.sessions(self._entries.agent, limit=MAX_SESSIONS)
             return [Record(reference, "sessions", sessions_text(page), amount(page.total, "conversation"))]
         if reference == "tags":
             tags = self._labels.tags()
@@ -71,21 +69,21 @@ class SpecialReferences:
             return [Record(reference, "types", labels_text(types), amount(len(types), "type"))]
         if around := _AROUND.fullmatch(reference):
             return self._around(around["id"], int(around["count"]))
-        if (match := _PROFILE.fullmatch(reference)) and not self._store.files.find_documents(reference):
+        if (match := _PROFILE.fullmatch(reference)) and not self._entries.store.files.find_documents(reference):
             return [self._profile_record(match["path"] or "", as_of)]
         return None
 
     def _around(self, id_: str, count: int) -> tuple[Record, ...]:
         """A chunk or turn with so many before and after it. Raises NotFoundError for any other record."""
-        whole = resolve_id(self._store, id_)
-        record = self._store.retrieval.record(whole) if whole else None
+        whole = resolve_id(self._entries.store, id_)
+        record = self._entries.store.retrieval.record(whole) if whole else None
         if record is None:
             raise NotFoundError(f"there is no record '{id_}'", "search for it first")
         if record.kind == "chunk":
-            chunks = self._store.files.chunks(record.document)
+            chunks = self._entries.store.files.chunks(record.document)
             at = [chunk.id for chunk in chunks].index(record.id)
             return chunks[max(0, at - count) : at + count + 1]
-        found = self._store.entries.surrounding_turns(record.id, count, count)
+        found = self._entries.store.entries.surrounding_turns(record.id, count, count)
         if not found:
             raise NotFoundError(
                 f"'{id_}' is neither a chunk nor a turn of a conversation", "only these have neighbours"

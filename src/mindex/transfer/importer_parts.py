@@ -8,7 +8,7 @@ from mindex.entries.field_specs import (
     record_values,
     validate_fields,
 )
-from mindex.entries.profile import profile_id, with_unchecked_data
+from mindex.entries.profile_record import profile_id, with_unchecked_data
 from mindex.entries.skill_schedule import validate_trigger
 from mindex.entries.turns import make_turn
 from mindex.entries.validation import json_size

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 
 from mcp import Client
 from mindex.entries import note_files
-from mindex.entries.note_files import ROOT, Notes, checked_path
-from mindex.entries.write_context import WriteContext
+from mindex.entries.note_files import ROOT, checked_path
 from mindex.errors import ConflictError, MindexError
 from mindex.mcp.dialect import dialect_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex.redaction.redactor import Redactor
 from tests.mcp.conftest import KEYWORD, structured, text
 
 pytestmark = pytest.mark.anyio
@@ -284,7 +282,7 @@ async def test_a_deleted_file_is_not_restored_over_a_new_one(claude: Claude, mem
 
 
 def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
-    files = Notes(WriteContext(memory.store, Redactor(), "test"))
+    files = memory.notes
     for agent in ("main", "work"):
         files.create(agent, "/memories/a.md", f"of {agent}")
     assert files.file("work", "/memories/a.md").text == "of work"
@@ -295,7 +293,7 @@ def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
 
 def test_the_number_of_files_is_limited(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(note_files, "MAX_FILES", 2)
-    files = Notes(WriteContext(memory.store, Redactor(), "test"))
+    files = memory.notes
     for name in "ab":
         files.create("main", f"/memories/{name}", name)
     with pytest.raises(MindexError, match="2 files already"):
@@ -304,4 +302,4 @@ def test_the_number_of_files_is_limited(memory: Memory, monkeypatch: pytest.Monk
 
 def test_a_text_that_cannot_be_stored_is_refused(memory: Memory) -> None:
     with pytest.raises(MindexError, match="cannot be stored"):
-        Notes(WriteContext(memory.store, Redactor(), "test")).create("main", "/memories/a", "\ud800")
+        memory.notes.create("main", "/memories/a", "\ud800")

@@ -15,7 +15,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp import Client, MCPError, StdioServerParameters
 from mindex.clock import now_ms
 from mindex.datatypes import TYPES, Answer, Hit, Record
-from mindex.entries.lifecycle import NewMemory
+from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 from mindex.time_parser import parse_time
 from mindex_compat.dialects.memory_mcp import all_words
