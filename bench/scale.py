@@ -1,4 +1,4 @@
-"""Cost against size, in one SQLite file: `python bench/scale.py`; docs/scale.md has its table and its plot.
+"""Cost against size, in one SQLite file: `python bench/scale.py`; docs/measurements.md has its table and its plot.
 
 Every size is built once (a million records take minutes) and kept in the work folder. Texts are generated (`zipf.py`).
 100,000 vectors are real ones, of sentences of installed documentation; the others are these with a little noise. Times

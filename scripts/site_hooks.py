@@ -1,10 +1,9 @@
-"""Hooks of mkdocs: pages outside `docs`, pages that do not exist yet, and nothing from other hosts."""
+"""Hooks of mkdocs: add the pages at the root of the repository, and refuse content from other hosts."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -12,39 +11,28 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-BESIDE_DOCS = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
-OPTIONAL_PAGES = ("hooks.md", "web.md")
+BESIDE_DOCS = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+HOME = "index.md"  # made of the README
 
 _TABLE_ROW, _CODE = re.compile(r"^\|.*$", re.MULTILINE), re.compile(r"`[^`]*`")
+_OUTSIDE_THE_SITE = re.compile(r"\[([^]]+)]\(examples/[^)]*\)")
 _LOADED_FROM_ELSEWHERE = re.compile(
     r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?(?:https?:)?//"""
     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preconnect|preload|icon))[^>]*\bhref=["']?(?:https?:)?//"""
 )
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave optional pages that do not exist out of the navigation."""
-    absent = {name for name in OPTIONAL_PAGES if not (Path(config.docs_dir) / name).exists()}
-    config.nav = _without(config.nav, absent)
-    return config
-
-
-def _without(nav: Any, absent: set[str]) -> Any:
-    if not isinstance(nav, list):
-        return nav
-    return [
-        {title: _without(target, absent) for title, target in entry.items()}
-        for entry in nav
-        if not absent.intersection(value for value in entry.values() if isinstance(value, str))
-    ]
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages outside `docs`, where a reader of the repository looks for them."""
+    """Add the pages that are at the root of the repository. The README is the home page."""
     for name in BESIDE_DOCS:
-        text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, name, content=text.replace("](docs/", "](")))
+        files.append(File.generated(config, name, content=_root_page(name)))
+    if files.get_file_from_path(HOME) is None:
+        files.append(File.generated(config, HOME, content=_OUTSIDE_THE_SITE.sub(r"\1", _root_page("README.md"))))
     return files
+
+
+def _root_page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:

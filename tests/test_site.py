@@ -25,12 +25,8 @@ def site(tmp_path: Path) -> Build:
             (tmp_path / "docs").mkdir(exist_ok=True)
             (tmp_path / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
         folder = tmp_path / "site"
-        nav = [{"Home": "index.md"}, {"Guides": [{"The page": "web.md"}]}]
-        build(
-            load_config(
-                str(ROOT / "scripts" / "mkdocs.yml"), docs_dir=str(tmp_path / "docs"), site_dir=str(folder), nav=nav
-            )
-        )
+        settings = {"docs_dir": str(tmp_path / "docs"), "site_dir": str(folder), "nav": [{"Home": "index.md"}]}
+        build(load_config(str(ROOT / "scripts" / "mkdocs.yml"), **settings))
         return folder
 
     return made
@@ -58,15 +54,17 @@ def test_a_page_links_to_other_hosts_and_loads_only_from_its_own(site: Build) ->
     assert 'href="https://example.org"' in text
 
 
-def test_an_optional_page_is_in_the_navigation_once_it_exists(site: Build) -> None:
-    assert "The page" not in (site(index="# Home") / "index.html").read_text(encoding="utf-8")
-    assert "The page" in (site(web="# Web") / "index.html").read_text(encoding="utf-8")
+def test_the_home_page_is_the_readme(site: Build) -> None:
+    text = (site(quality="# Quality") / "index.html").read_text(encoding="utf-8")
+    assert "one memory for all the AI clients" in text
+    assert 'href="quality.html' in text
+    assert "examples/handbook</a>" not in text
 
 
 def test_pages_beside_docs_are_part_of_the_site_and_links_lead_to_them(site: Build) -> None:
-    folder = site(index="# Home\n\n[words](../ARCHITECTURE.md#glossary)", quality="# Quality")
+    folder = site(index="# Home\n\n[words](../ARCHITECTURE.md#glossary)", secrets="# Secrets")
     assert 'href="ARCHITECTURE.html#glossary"' in (folder / "index.html").read_text(encoding="utf-8")
-    assert 'href="quality.html"' in (folder / "ARCHITECTURE.html").read_text(encoding="utf-8")
+    assert 'href="secrets.html"' in (folder / "SECURITY.html").read_text(encoding="utf-8")
 
 
 def test_a_bar_in_the_code_of_a_table_has_no_backslash(site: Build) -> None:
