@@ -161,7 +161,7 @@ def test_comments_order_mode_and_a_link_of_the_file_are_kept(mindex: Mindex, use
     [
         ("search.flor", "0.4", "unknown setting 'search.flor'; did you mean 'search.floor'?"),
         ("search.floor", "7", "invalid value for search.floor: a number from 0 to 1 is expected"),
-        ("search.fusion", "rff", "one of blend, rrf, minmax, weighted, signals is expected"),
+        ("search.fusion", "rff", "one of judged, blend, rrf, minmax, weighted, signals is expected"),
         ("rerank.provider", "locl", "one of local, "),
         ("generation.provider", "locl", "one of openai, "),
         ("embedding.api_key", "x", "set the variable MINDEX_EMBEDDING_API_KEY"),

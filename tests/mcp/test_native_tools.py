@@ -102,9 +102,9 @@ async def test_search_returns_a_passage_as_text_and_as_json(client: Client) -> N
     result = await client.call_tool("search", {"query": "allkeys-lfu"})
     assert not result.is_error
     first = structured(result)["results"][0]
-    assert first["path"] == "domains/caching/redis.md"
+    assert first["at"] == "domains/caching/redis.md:30-31"  # of the lines 15 to 34
     assert indent(first["text"], "  ") in text(result)
-    assert f"{first['id']} · {first['path']}:{first['first_line']}-{first['last_line']}" in text(result)
+    assert f"{first['id']} · {first['at']} · Redis TTL and eviction policies" in text(result)
     assert structured(result)["tier"] == "keyword"
 
 
@@ -123,11 +123,18 @@ async def test_no_view_costs_more_than_its_budget(client: Client, view: str, bud
 
 
 async def test_the_default_budget_is_4000_tokens(client: Client) -> None:
-    result = await client.call_tool(
-        "search", {"query": "team code station parcel door release invoice redis", "limit": 50}
-    )
-    assert count_tokens(text(result)) <= 4_000
-    assert any("budget of 4000 tokens" in note for note in structured(result)["notes"])
+    query = {"query": "station", "limit": 50, "view": "full"}
+    usual = structured(await client.call_tool("search", query))
+    assert usual == structured(await client.call_tool("search", {**query, "budget": 4_000}))
+    whole = await client.call_tool("search", {**query, "budget": MAX_BUDGET})
+    assert structured(whole)["tokens"] > 4_000 >= usual["tokens"]
+
+
+async def test_without_a_budget_passages_have_140_tokens_for_each_result(client: Client) -> None:
+    for limit in (3, 5, 10):
+        query = {"query": "station", "limit": limit}
+        usual = structured(await client.call_tool("search", query))
+        assert 100 * limit < usual["tokens"] <= 140 * limit
 
 
 async def test_only_hits_that_the_budget_leaves_count_as_accessed(own: Served) -> None:
@@ -138,7 +145,7 @@ async def test_only_hits_that_the_budget_leaves_count_as_accessed(own: Served) -
         for view in ("full", "dual"):
             memory.store.settle()
             before = memory.maintenance.statistics().accesses
-            shown = structured(await client.call_tool("search", {"query": "lift", "view": view, "budget": 150}))
+            shown = structured(await client.call_tool("search", {"query": "lift", "view": view, "budget": 100}))
             ids = {row["id"] for row in (*shown.get("index", ()), *shown.get("details", shown.get("results", ())))}
             assert 0 < len(ids) < 5
             memory.store.settle()
@@ -159,7 +166,7 @@ async def test_a_limit_too_large_is_cut_with_a_note(client: Client) -> None:
 
 
 async def test_weak_hits_are_left_out_on_request(client: Client) -> None:
-    query = {"query": "redis harvest moon orchard"}
+    query = {"query": "redis lookup harvest orchard"}
     shown = structured(await client.call_tool("search", query))["results"]
     assert shown and all(row["weak"] for row in shown)
     assert structured(await client.call_tool("search", {**query, "weak": True}))["results"] == shown
@@ -177,7 +184,7 @@ async def test_weak_hits_are_left_out_on_request(client: Client) -> None:
         ({"query": "redis", "kind": "chunks"}, "unknown kind 'chunks'; use one of chunk, memory"),
         ({"query": "redis", "after": "soon"}, "'soon' is not a time; write today"),
         ({"query": "redis", "min_importance": 11}, "min_importance: input should be less than or equal to 10"),
-        ({"query": "redis", "view": "long"}, "view: input should be 'full', 'compact', 'digest' or 'dual'"),
+        ({"query": "redis", "view": "long"}, "view: input should be 'passages', 'full', 'compact'"),
         ({"limit": 3}, "argument 'query' is missing; search takes query, limit"),
         ({"query": "redis", "topK": 3}, "unknown argument 'topK'; search takes query, limit"),
     ],

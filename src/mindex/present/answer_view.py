@@ -20,6 +20,7 @@ from mindex.present.budget import (
 )
 from mindex.present.passage_choice import passage_gains
 from mindex.present.passage_layout import Layout, Size
+from mindex.present.passages import FENCE, HEADING
 from mindex.present.record_view import (
     RecordView,
     anchor_view,
@@ -45,13 +46,15 @@ from mindex.values import dataclass
 View: TypeAlias = Literal["passages", "full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("passages", "full", "compact", "digest", "dual")
 PASSAGE_TOKENS, DETAIL_TOKENS = 140, 200  # of each result, without a budget: of the view `passages`, and of `dual`
+_EXPLAIN_TOKENS = 250  # of each result that is explained, beside these
 _WEAK_BYTES = 80  # of the line of a weak hit: 20 tokens
 _ANY_BUDGET = 10**9  # in which every code block fits
 _COUNT = 4  # bytes by which the head line may be longer than that of no rows
 _ECHO = 200  # characters of the query that an answer repeats
 # Bytes of a place, and of a digest's first words, so that five lines of a digest cost at most 60 tokens. They share
 # this: a short place leaves more to a long one, and fewer than five lines have the space of five.
-_DIGEST_WIDTH, _DIGEST_LINES, _COMPACT_WIDTH = 26, 5, 60
+_DIGEST_WIDTH, _DIGEST_LINES, _COMPACT_WIDTH = 26, 5, 40
+_COMPACT_BYTES, _MIN_LINE = 130, 28  # of a line of the view `compact`, and at least of what answers in it
 _BEFORE_WORDS = 3  # bytes that separate an id from words, but not from a place
 
 
@@ -168,7 +171,7 @@ class _Shown:
         return [
             self._line(hit)
             if self._is_line(hit)
-            else _compact_view(hit, terms, _best_line(layout, own, terms), with_collection=self._several)
+            else _compact_view(hit, terms, layout, own, with_collection=self._several)
             for hit, layout, own in zip(hits, layouts, gains, strict=True)
         ]
 
@@ -183,9 +186,10 @@ class _Shown:
     def lines(self, budget: int) -> AnswerView:
         """As many rows of a view of lines as fit."""
         whole = self.whole()
-        for frame in (whole, _without_notes(whole)):
+        bare = replace(whole, rows=())
+        for frame in (bare, _without_notes(bare)):
             count = lines_that_fit(whole.rows, _space(frame, budget))
-            if count or frame.notes == ():
+            if count or not frame.notes:
                 break
         rows = whole.rows[:count]
         if not rows and whole.rows:
@@ -205,7 +209,7 @@ class _Shown:
     def _filled(self, frame: A, hits: Sequence[Hit], budget: int | None, each: int) -> A:
         """The frame with the passages of some hits; without a budget, for so many tokens `each`."""
         is_brief = isinstance(frame, BriefView)
-        most = each * len(hits) if budget is None else budget
+        most = budget or (each + (_EXPLAIN_TOKENS if self._explain else 0)) * len(hits)
         sources = self._sources(hits, most)
         note = f"budget of {most} tokens: {len(hits)} of {len(hits)} shown, as passages"
         if not is_brief:
@@ -214,7 +218,7 @@ class _Shown:
         sizes = [_size(lean, most), _size(rich, most)]
         least = max(RICH_BUDGET, max(sizes[1]) - max(sizes[0]))  # the notes may cost a quarter of the budget
         levels = [
-            Level(0, sizes[0], [self._lean_head(hit) for hit in hits]),
+            Level(0, sizes[0], [self._lean_head(hit, is_brief) for hit in hits]),
             Level(0 if budget is None else least, sizes[1], [self._head(hit, is_brief) for hit in hits]),
         ]
         found = fill(levels, sources, most)
@@ -246,6 +250,7 @@ class _Shown:
             id=record.id,
             at=None if record.first_line else record.path or None,
             title=(heading_of(record) if is_chunk else record.title if record.kind != "turn" else "") or None,
+            kind=None if is_chunk else record.kind,
             type=(record.type or None) if not is_chunk else None,
             score=None if is_brief and not self._explain else round(hit.score, 4),
             relevance=round(hit.relevance, 3),
@@ -258,11 +263,14 @@ class _Shown:
             conflicts=ids_of(hit.conflicts),
         )
 
-    def _lean_head(self, hit: Hit) -> RecordView:
+    def _lean_head(self, hit: Hit, is_brief: bool) -> RecordView:
         """Only what finds a hit again."""
         if self._is_line(hit):
             return replace(self._line(hit), score=None, path=None)
-        return RecordView(id=hit.record.id, weak=hit.weak or None, conflicts=ids_of(hit.conflicts))
+        truncated = None if is_brief else True
+        return RecordView(
+            id=hit.record.id, weak=hit.weak or None, truncated=truncated, conflicts=ids_of(hit.conflicts)
+        )
 
     def dual(self, budget: int | None, details: int) -> DualView:
         """An index of all hits, and the passages of the first ones: at least half of the budget is for these."""
@@ -296,13 +304,15 @@ def _layout(record: Record, budget: int, *, with_collection: bool) -> Layout:
     )
 
 
-def _best_line(layout: Layout, gains: Sequence[float], terms: QueryTerms) -> str:
-    """The words of the passage with the most gain that answer; '' for a text without any."""
+def _best_line(layout: Layout, gains: Sequence[float], terms: QueryTerms, most: int) -> str:
+    """The words of the passage with the most gain that answer, in about `most` bytes; '' for a text without any."""
     if not gains:
         return ""
     best = layout.passages[max(range(len(gains)), key=lambda i: (gains[i], -i))]
     text = layout.text[best.start : best.end]
-    return words_around(text, matched_ranges(text, terms))
+    left_out = FENCE if best.is_code else HEADING
+    text = "\n".join(line for line in text.split("\n") if not left_out.match(line)).strip() or text
+    return words_around(text, matched_ranges(text, terms), most, is_code=best.is_code)
 
 
 def _without_notes(frame: A) -> A:
@@ -345,18 +355,23 @@ def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
     return view_record(hit.record, hit, explain=explain, highlights=ranges)
 
 
-def _compact_view(hit: Hit, terms: QueryTerms, line: str, *, with_collection: bool = False) -> RecordView:
+def _compact_view(
+    hit: Hit, terms: QueryTerms, layout: Layout, gains: Sequence[float], *, with_collection: bool = False
+) -> RecordView:
     """One line of a hit: where it is, what it is about and, of a file, what answers."""
     is_chunk = hit.record.kind == "chunk"
-    row = compact_row(hit.record, terms, with_collection=with_collection)
-    return replace(
-        row,
-        date=None if is_chunk else row.date,
-        summary=line if is_chunk else None,
+    row = replace(
+        compact_row(hit.record, terms, with_collection=with_collection),
+        kind=None if is_chunk else hit.record.kind,
         relevance=round(hit.relevance, 3),
         weak=hit.weak or None,
         conflicts=ids_of(hit.conflicts),
     )
+    if not is_chunk:
+        return row
+    row = replace(row, date=None)
+    left = _COMPACT_BYTES - size_of(line_text(row))
+    return replace(row, summary=_best_line(layout, gains, terms, max(_MIN_LINE, left)))
 
 
 def compact_row(record: Record, terms: QueryTerms, *, with_collection: bool = False) -> RecordView:

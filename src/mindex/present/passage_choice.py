@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mindex.analyzer import analyze
 from mindex.datatypes import Hit, QueryTerms, Range
-from mindex.embedding_text import piece_ranges
 from mindex.present.passage_layout import Layout, Size
 from mindex.text_match import literal_ranges
 from mindex.values import dataclass
@@ -140,7 +139,11 @@ def _lent_by_neighbours(values: Sequence[float], passages: Sequence[Passage]) ->
 
 def _passage_cosines(hit: Hit, passages: Sequence[Passage]) -> list[float]:
     """The cosine of each passage: that of the pieces that it is in, by how much of it is in each."""
-    ranges = piece_ranges(hit.record) if len(hit.piece_cosines) > 1 else []
+    ranges = []
+    if len(hit.piece_cosines) > 1:
+        from mindex.embedding_text import piece_ranges  # its patterns are compiled; a search by keyword does without
+
+        ranges = piece_ranges(hit.record)
     if len(ranges) != len(hit.piece_cosines):
         return [max(hit.piece_cosines, default=0.0)] * len(passages)
     cosines = []

@@ -13,9 +13,9 @@ from mindex.values import dataclass
 LONGEST = 480  # characters of a sentence; a longer one is cut at a clause, else between words
 SHORTEST = 24  # characters; a shorter sentence is joined to the next one
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INDENTED = re.compile(r"(?: {4}|\t)")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])\s")
 _RULE_ROW = re.compile(r"[\s|:+-]*-[\s|:+-]*$")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
@@ -87,7 +87,7 @@ def _blocks(text: str) -> Iterator[tuple[list[Range], bool]]:
                 yield lines, True
                 lines, fence = [], ""
             continue
-        mark = _FENCE.match(line)
+        mark = FENCE.match(line)
         if (mark or not line.strip()) and lines:
             yield lines, _is_indented_code(text, lines)
             lines = []
@@ -112,7 +112,7 @@ def _of_block(text: str, number: int, lines: list[Range], is_code: bool) -> Iter
     while at < len(lines):
         line = text[slice(*lines[at])]
         last = at + 1
-        if _HEADING.match(line):
+        if HEADING.match(line):
             yield Passage(*lines[at], number, is_heading=True)
         elif "|" in line and (rows := _table(text, lines, at)):
             yield from _rows(text, number, rows)
@@ -128,7 +128,7 @@ def _of_block(text: str, number: int, lines: list[Range], is_code: bool) -> Iter
 def _starts_passage(text: str, lines: Sequence[Range], at: int, *, is_item: bool) -> bool:
     """Whether a line begins a heading, a list item or a table."""
     line = text[slice(*lines[at])]
-    if _HEADING.match(line) or (_ITEM.match(line) and (is_item or not line[:1].isdigit())):
+    if HEADING.match(line) or (_ITEM.match(line) and (is_item or not line[:1].isdigit())):
         return True
     return "|" in line and bool(_table(text, lines, at))
 

@@ -281,11 +281,12 @@ def best_line(record: Record, matches: Sequence[Range]) -> str:
     return _first_words(record.text[start:end])
 
 
-def words_around(text: str, matches: Sequence[Range]) -> str:
-    """At most twenty words of a text in one line, those around its best matches."""
-    start, end = best_passage(text, matches, _LINE)
+def words_around(text: str, matches: Sequence[Range], most: int = _LINE, *, is_code: bool = False) -> str:
+    """At most twenty words of a text in one line of `most` characters, those around its best matches."""
+    start, end = best_passage(text, matches, min(most, _LINE))
     before, behind = OMITTED if text[:start].strip() else "", OMITTED if text[end:].strip() else ""
-    return f"{before}{_first_words(text[start:end]).removesuffix(OMITTED)}{behind}"
+    words = " ".join(text[start:end].split()) if is_code else _first_words(text[start:end]).removesuffix(OMITTED)
+    return f"{before}{words}{behind}"
 
 
 def line_about(record: Record, matches: Sequence[Range] = ()) -> str:

@@ -26,6 +26,7 @@ _MAX_LINES = 20  # of a list in a report
 # What a line, and the first line of a record with its text, say of it.
 _LINE = {
     "title": "{}",
+    "kind": "{}",
     "type": "{}",
     "relevance": "relevance {:g}",
     "date": "{}",

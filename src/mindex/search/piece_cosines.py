@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from mindex.datatypes import Hit, Model, VectorArray
-from mindex.embedding_text import PIECE_SIZE
 from mindex.search.word_evidence import idf
 from mindex.store.base import Store, TermStatistics
 from mindex.values import replace
@@ -11,6 +10,8 @@ from mindex.values import replace
 
 def with_piece_cosines(store: Store, model: Model, vector: VectorArray, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The hits with the cosines of their stored pieces; one store call, none if no text has several pieces."""
+    from mindex.embedding_text import PIECE_SIZE  # its patterns are compiled; a search by keyword does without
+
     long = [hit.record.id for hit in hits if not hit.weak and len(hit.record.text) > PIECE_SIZE // 2]
     found = store.vectors.stored(model, long) if long else {}
 

@@ -95,11 +95,13 @@ def rank(
         _add_what_records_say(scores, context, records, retrieved)
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
     order = scores.ordered()
+    judged = scores if is_judged(query) else odds
+    nothing = not any(stands_out(relevance(one)) for one in judged.total.values())
     if query.rerank:
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
         notes += said
         order = scores.ordered()
-    chances = {id_: relevance(one) for id_, one in (scores if is_judged(query) else odds).total.items()}
+    chances = {id_: relevance(one) for id_, one in judged.total.items()}
     floor = settings.floor if query.floor is None else query.floor
     shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
     kept = order if shows_weak else [id_ for id_ in order if chances.get(id_, 0.0) >= floor]
@@ -108,7 +110,8 @@ def rank(
         literal = substring_answer(store, query, retrieved.parsed.text, notes, settings.candidates)
         if literal is not None:
             return literal
-        if query.floor is None and not any(map(stands_out, chances.values())):
+        # A reranker orders and labels; it does not empty a page.
+        if query.floor is None and nothing and not any(map(stands_out, chances.values())):
             kept = []
         if not kept and not retrieved.vacant:
             nearest = max(chances, key=lambda id_: chances[id_], default="")
