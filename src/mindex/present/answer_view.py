@@ -268,9 +268,7 @@ class _Shown:
         if self._is_line(hit):
             return replace(self._line(hit), score=None, path=None)
         truncated = None if is_brief else True
-        return RecordView(
-            id=hit.record.id, weak=hit.weak or None, truncated=truncated, conflicts=ids_of(hit.conflicts)
-        )
+        return RecordView(id=hit.record.id, weak=hit.weak or None, truncated=truncated, conflicts=ids_of(hit.conflicts))
 
     def dual(self, budget: int | None, details: int) -> DualView:
         """An index of all hits, and the passages of the first ones: at least half of the budget is for these."""
