@@ -200,12 +200,13 @@ REMOVED = {
 
 @dataclass(frozen=True, slots=True)
 class ForeignVariable:
-    """An environment variable of another program, and the key that it sets."""
+    """An environment variable of another program, or a value in a file of it, and the key that it sets."""
 
     name: str
     key: str
     provider: str = ""  # it counts only while this is the provider of the key's role; '': always
     value: Callable[[str], str] = str  # what the key gets for what the variable holds
+    held: str = ""  # in a file, which is the name then; it counts where nothing else sets the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,11 +325,7 @@ def load_settings(
             domains = project.values["index.domains"]
             values["index.domains"] = Configured(_BY_KEY["index.domains"], domains, str(project.path))
     for variable in foreign:
-        held = environment.get(variable.name, "").strip()
-        if held and _counts(variable, values, environment, flags or {}):
-            setting = _BY_KEY[variable.key]
-            value = _parsed(setting, variable.value(held), variable.name)
-            values[setting.key] = Configured(setting, value, variable.name)
+        _apply_foreign(variable, values, notes, environment, flags or {})
     for setting in SETTINGS:
         if setting.variable in environment:
             origin = setting.variable
@@ -342,6 +339,23 @@ def load_settings(
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
         notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
     return Settings(values, tuple(notes), project)
+
+
+def _apply_foreign(
+    variable: ForeignVariable,
+    values: dict[str, Configured],
+    notes: list[str],
+    environment: Mapping[str, str],
+    flags: Mapping[str, object],
+) -> None:
+    held = environment.get(variable.name, "").strip()
+    if variable.held and values[variable.key].origin == "default":
+        held = variable.held
+        notes.append(f"{variable.name} sets {variable.key} to {held}")
+    if held and _counts(variable, values, environment, flags):
+        setting = _BY_KEY[variable.key]
+        value = _parsed(setting, variable.value(held), variable.name)
+        values[setting.key] = Configured(setting, value, variable.name)
 
 
 def _of_flag(setting: Setting, raw: object) -> Value:

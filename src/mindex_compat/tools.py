@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from mindex.mcp.dialect import Dialect, Tools
-from mindex_compat.dialects.environment import VARIABLES
+from mindex_compat.dialects.environment import VARIABLES, mudpuppy_files
 from mindex_compat.dialects.memory_exchange_flags import FLAGS, read_flags
 from mindex_compat.places import PLACES
 
@@ -31,7 +31,11 @@ MEMORY_MCP = Tools(
     _dialect("memory_mcp"), handshakes=__package__, variables=VARIABLES["memory-mcp"], places=PLACES["memory-mcp"]
 )
 MUDPUPPY = Tools(
-    _dialect("mudpuppy"), handshakes=__package__, variables=VARIABLES["mudpuppy"], places=PLACES["mudpuppy"]
+    _dialect("mudpuppy"),
+    handshakes=__package__,
+    variables=VARIABLES["mudpuppy"],
+    found=mudpuppy_files,
+    places=PLACES["mudpuppy"],
 )
 MEMORIZER = Tools(
     _dialect("memorizer"), handshakes=__package__, variables=VARIABLES["memorizer"], places=PLACES["memorizer"]

@@ -76,7 +76,7 @@ def _show_settings(context: Context, tools: str | None) -> None:
         from mindex.mcp.dialect import tools_named  # no other use of this command needs the tools
 
         chosen = tools_named(tools)
-        fixed, foreign = chosen.dialect().settings, chosen.variables
+        fixed, foreign = chosen.dialect().settings, chosen.foreign()
     settings = load_settings(
         {**fixed, "db": context.db, "db_read": context.db_read, "agent": context.agent}, foreign=foreign
     )

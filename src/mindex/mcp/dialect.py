@@ -71,9 +71,14 @@ class Tools:
     program: str = ""  # that the tools stand in for
     handshakes: str = ""  # the package with a prepared handshake, `handshakes/NAME.json`; '': the SDK answers it
     variables: tuple[ForeignVariable, ...] = ()  # of the program, in order: later ones win
+    found: Callable[[], tuple[ForeignVariable, ...]] = tuple  # in files of the program
     places: Callable[[Path], Sequence[Path]] = lambda _: ()  # of the program's data, given the folder that is served
     flags: Mapping[str, str] = field(default_factory=dict)  # of the program: flag → help; each takes a value
     read_flags: Callable[[Mapping[str, str]], ServeFlags] = lambda _: ServeFlags()
+
+    def foreign(self) -> tuple[ForeignVariable, ...]:
+        """Return what the program's files and variables set."""
+        return (*self.found(), *self.variables)
 
 
 def _native() -> Dialect:

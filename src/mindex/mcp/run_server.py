@@ -82,7 +82,7 @@ class _Start:
                     exclude=(*self._options.exclude, *dialect.exclude),
                     settings={**dialect.settings_for(self._options.source), **self._options.settings},
                     backfill_delay=dialect.backfill_delay,
-                    foreign=self.tools.variables,
+                    foreign=self.tools.foreign(),
                     data=next(filter(Path.exists, self.tools.places(self._options.source or Path())), None),
                     guidance=dialect.guidance,
                 )

@@ -4,10 +4,11 @@ They are read when their dialect serves. `MINDEX_…` variables and flags win ov
 Memorizer-MCP are the names of all its releases: some renamed the addresses of the model servers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mindex.config import ForeignVariable
+from mindex_compat.places import mudpuppy_homes, program_config
 
 # This module must not import the SDK: `mindex serve` reads it for `--help`, and `mindex config --tools` for its table.
 
@@ -59,6 +60,38 @@ _MUDPUPPY = tuple(
         ForeignVariable(home, "workspace.path", value=_home("workspace")),
     )
 )
+
+
+def mudpuppy_files() -> tuple[ForeignVariable, ...]:
+    """Return what the `config.json` of mudpuppy sets, and its workspace if no variable names a folder of it.
+
+    A value that is not valid there is left out.
+    """
+    found: list[ForeignVariable] = []
+    for home in mudpuppy_homes():
+        path, memory = str(home / "config.json"), program_config(home).get("memory")
+        if (home / "workspace").is_dir():
+            found.append(ForeignVariable(str(home), "workspace.path", held=str(home / "workspace")))
+        if isinstance(memory, dict):
+            found += (ForeignVariable(path, key, held=held) for key, held in _mudpuppy_settings(memory) if held)
+    return tuple({one.key: one for one in reversed(found)}.values())
+
+
+def _mudpuppy_settings(memory: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    weights, provider = memory.get("hybridWeights"), memory.get("embeddingProvider")
+    if isinstance(weights, dict):
+        vector, keyword = (weights.get(name) for name in ("vector", "keyword"))
+        # NaN is neither above nor below 0.
+        if isinstance(vector, int | float) and isinstance(keyword, int | float) and min(vector, keyword) >= 0:
+            yield "search.weights.weighted", f"{vector / (vector + keyword):.4g}" if vector + keyword else ""
+    if isinstance(automatic := memory.get("autoIndex"), bool):
+        yield "workspace.auto_index", str(automatic).lower()
+    if provider in ("openai", "none"):  # the model of `local` is mindex's own
+        yield "embedding.provider", str(provider)
+    if provider == "openai" and isinstance(model := memory.get("embeddingModel"), str):
+        yield "embedding.model", model
+
+
 _MEMORY_EXCHANGE = (
     ForeignVariable("MEMORYEXCHANGE_DATABASEPATH", "db"),
     ForeignVariable(PROVIDER, "embedding.provider", value=str.lower),

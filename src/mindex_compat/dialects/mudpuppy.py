@@ -4,20 +4,22 @@ Its ids are integers: the numbers that records have in this program, and in no o
 of ours: a memory of another type is found and shown as its family, because no client knows other types; the record
 keeps its own type.
 
-Indexed files are found beside memories, as it finds them: source `file-index`, the file's path as tag. It stores a file
-whole, as one entry; here each hit is a passage, and its id is a text, because passages have no numbers.
+Indexed files are found beside memories, as it finds them: source `file-index`, the file's path as tag, none larger
+than 100 KB. It stores a file whole, as one entry; here each hit is a passage, and its integer id is made of the
+passage's own id: its first ten characters, each of 5 bits, above all numbers of memories.
 """
 
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
-from mindex.datatypes import Answer, Guidance, Hit, Mode, Record
+from mindex.datatypes import Answer, Collection, Guidance, Hit, Mode, Record
 from mindex.errors import UsageError
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialect_parts import MAX_LIMIT, Json, SearchOptions
@@ -37,6 +39,11 @@ FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
 
 # What a file's entry has where the caller gave nothing.
 _FILE_SOURCE, _FILE_IMPORTANCE, _FILE_CONFIDENCE = "file-index", 5, 1.0
+_MAX_FILE_BYTES = 100 * 1024
+_MAX_PAGES = 10  # of passages that are looked through for those of smaller files
+# JSON numbers are exact up to 2^53: passages have the upper half of them.
+_FIRST_PASSAGE, _PREFIX = 2**52, 10
+_BASE_32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 _ADD = "Remember something across conversations. The same content again answers the id it has already."
 _SEARCH = "Search memories and indexed files by meaning and by keyword."
@@ -58,7 +65,11 @@ def _error_with(defaults: Mapping[str, Json]) -> OnError:
     return result
 
 
+@dataclass(frozen=True)
 class MudpuppyTools(Toolset):
+    # Collection and the time of its index → its large files.
+    _large: dict[tuple[str, int | None], frozenset[tuple[str, str]]] = field(default_factory=dict)
+
     @tool(_ADD, REFRESHES, name="memory_add")
     def add(
         self,
@@ -138,25 +149,48 @@ class MudpuppyTools(Toolset):
         collections = self._file_collections()
         if not collections:
             return []
-        files: SearchOptions = {**options, "kinds": ["chunk"], "collections": collections}
+        files: SearchOptions = {**options, "kinds": ["chunk"], "collections": [one.name for one in collections]}
         scopes: list[SearchOptions] = [{**files, "tags": tags}]
         scopes += [{**files, "path": tag} for tag in tags if self._is_file(tag)]
-        return [self._memory.search(query, **scope) for scope in scopes]
+        large = frozenset().union(*map(self._large_files, collections))
+        return [self._search_small(query, scope, large) for scope in scopes]
+
+    def _search_small(self, query: str, options: SearchOptions, large: frozenset[tuple[str, str]]) -> Answer:
+        """Search without the passages of large files, of which one could fill every place."""
+        if not large:
+            return self._memory.search(query, **options)
+        hits: list[Hit] = []
+        for page in range(_MAX_PAGES):
+            paged: SearchOptions = {**options, "limit": MAX_LIMIT, "offset": page * MAX_LIMIT}
+            found = self._memory.search(query, **paged)
+            hits += (hit for hit in found.hits if (hit.record.collection, hit.record.path) not in large)
+            if len(hits) >= options["limit"] or not found.has_more:
+                break
+        return replace(found, hits=tuple(hits[: options["limit"]]))
+
+    def _large_files(self, collection: Collection) -> frozenset[tuple[str, str]]:
+        """Return the files of a collection that mudpuppy would not index."""
+        key = collection.name, collection.indexed_at
+        if key not in self._large:
+            documents = self._memory.collections.documents_of(collection.name)
+            found = ((collection.name, one.path) for one in documents if one.size > _MAX_FILE_BYTES)
+            self._large[key] = frozenset(found)
+        return self._large[key]
 
     def _is_file(self, path: str) -> bool:
         return any(document.path == path for document in self._memory.collections.documents(path))
 
-    def _file_collections(self) -> list[str]:
+    def _file_collections(self) -> list[Collection]:
         """The workspace and the source folder; where there is neither, every indexed folder."""
         known, source = self._memory.collections.list(), self.host.source
         workspace = self._memory.settings.workspace
         own = [
-            one.name
+            one
             for one in known
             if (source is not None and one.name == source.name)
             or (workspace is not None and workspace.resolve().is_relative_to(one.root))
         ]
-        return own or [one.name for one in known]
+        return own or [*known]
 
     @tool("One memory by its id, with everything that is known about it.", READS, name="memory_get")
     def get(self, id: Id) -> CallToolResult:
@@ -167,7 +201,7 @@ class MudpuppyTools(Toolset):
         signals = self._memory.entries.usage([record.id]).get(record.id)
         self._memory.get(record.id)
         entry: JsonObject = {
-            "id": record.id if record.kind == "chunk" else int(id),
+            "id": _passage_number(record.id) if record.kind == "chunk" else int(id),
             "content": record.text,
             "contentHash": hashlib.sha256(record.text.encode("utf-8", "surrogatepass")).hexdigest(),
             **_properties(record),
@@ -220,15 +254,25 @@ class MudpuppyTools(Toolset):
 
     def _passage(self, id_: int | str) -> Record | None:
         """Return the passage of an indexed file with this id, or None."""
-        record = self._memory.entries.get(str(id_).lower())
-        return record if record is not None and record.kind == "chunk" else None
+        number = int(id_) - _FIRST_PASSAGE if str(id_).isdecimal() else -1
+        if not 0 <= number < _FIRST_PASSAGE:
+            return None
+        prefix = "".join(_BASE_32[number >> (5 * place) & 31] for place in reversed(range(_PREFIX)))
+        return next((one for one in self._memory.entries.starting(prefix, limit=1) if one.kind == "chunk"), None)
+
+
+def _passage_number(id_: str) -> int:
+    """Return the integer by which a passage is known here: two of a million have the same in one of 2,000 memories."""
+    return _FIRST_PASSAGE + sum(
+        _BASE_32.index(letter) << (5 * place) for place, letter in enumerate(id_[_PREFIX - 1 :: -1])
+    )
 
 
 def _hit_row(hit: Hit, numbers: Mapping[str, int]) -> JsonObject:
     by_vector = hit.trace.vector_rank is not None
     by_keyword = hit.trace.keyword_rank is not None or not by_vector  # without a rank: a substring match
     return {
-        "id": hit.record.id if hit.record.kind == "chunk" else numbers.get(hit.record.id),
+        "id": _passage_number(hit.record.id) if hit.record.kind == "chunk" else numbers.get(hit.record.id),
         "content": hit.record.text,
         **_properties(hit.record),
         "score": round(hit.score, 3),

@@ -14,13 +14,17 @@ import pytest
 
 from mcp import Client, StdioServerParameters
 from mindex.clock import now_ms
+from mindex.config import load_settings
 from mindex.datatypes import TYPES
+from mindex.mcp.dialect import tools_named
+from mindex.mcp.run_server import _Start
+from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
 from mindex_compat.dialects.mudpuppy import FAMILIES
 from tests.conftest import write
 from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX
-from tests.running import wait_until
+from tests.running import run_here, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -321,6 +325,7 @@ async def test_a_search_finds_the_files_of_the_workspace_beside_memories(with_fi
     assert (file["entryType"], file["context"], file["confidence"], file["importance"]) == ("fact", "Kitchen", 1.0, 5)
     assert file["tags"][0] == "notes/kitchen.md"
     assert file["matchedBy"] == ["keyword"]
+    assert 2**52 <= file["id"] < 2**53  # exact in the JSON of every language, and no number of a memory
     entry = (await call(with_files, "memory_get", id=file["id"]))["entry"]
     assert {name: entry[name] for name in FILE[:8]} == {name: file[name] for name in FILE[:8]}
     deleted = await call(with_files, "memory_delete", id=file["id"])
@@ -359,6 +364,103 @@ async def test_without_a_workspace_every_indexed_folder_is_searched(served: Serv
     served.host.memory.index(write(served.root / "docs", {"a.md": "# Kettles\n\nA kettle boils water.\n"}))
     (row,) = (await call(client, "memory_search", query="kettle"))["results"]
     assert (row["source"], row["tags"]) == ("file-index", ["a.md"])
+
+
+async def test_passages_of_files_above_100_kb_take_no_place(served: Served, client: Client) -> None:
+    large = "# Kettles\n\n" + "".join(
+        f"## Kettle {n}\n\nThe kettle {n} boils water. {'x ' * 700}\n\n" for n in range(90)
+    )
+    assert len(large) > 100 * 1024
+    files = {"large.md": large, "small.md": f"# Tea\n\nA kettle is somewhere in this. {'tea ' * 300}\n"}
+    served.host.memory.index(write(served.root / "docs", files))
+    assert served.host.memory.search("kettle", kinds=["chunk"]).hits[0].record.path == "large.md"
+    rows = (await call(client, "memory_search", query="kettle"))["results"]
+    assert [row["tags"] for row in rows] == [["small.md"]]
+    (served.root / "docs" / "small.md").write_text("# Tea\n")
+    (served.root / "docs" / "large.md").write_text("# Kettles\n\nA kettle.\n")
+    served.host.memory.index(served.root / "docs")
+    rows = (await call(client, "memory_search", query="kettle"))["results"]
+    assert [row["tags"] for row in rows] == [["large.md"]]
+
+
+# ── its own files ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """mudpuppy's folder, where it is if no variable names another one."""
+    for name in ("MUDPUPPY_HOME", "MATRIOSHKA_BRAIN_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return write(tmp_path / "home" / ".mudpuppy", {"workspace/tea.md": "# Tea\n\nGreen tea.\n"})
+
+
+def config(home: Path, **memory: object) -> dict[str, tuple[object, str]]:
+    """The settings that are not the defaults, with their origins, once `config.json` holds this."""
+    (home / "config.json").write_text(json.dumps({"memory": memory}), encoding="utf-8")
+    settings = load_settings(foreign=tools_named("mudpuppy").foreign())
+    return {one.setting.key: (one.value, one.origin) for one in settings if settings.is_set(one.setting.key)}
+
+
+def test_its_configuration_and_its_workspace_are_read(home: Path) -> None:
+    file = str(home / "config.json")
+    set_there = config(home, hybridWeights={"vector": 0.2, "keyword": 0.8}, autoIndex=False, embeddingProvider="none")
+    assert set_there == {
+        "search.weights.weighted": (0.2, file),
+        "workspace.auto_index": (False, file),
+        "embedding.provider": ("none", file),
+        "workspace.path": (str(home / "workspace"), str(home)),
+    }
+    openai = config(home, embeddingProvider="openai", embeddingModel="text-embedding-3-small")
+    assert openai["embedding.model"] == ("text-embedding-3-small", file)
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {"hybridWeights": {"vector": "a", "keyword": 1}}, {"hybridWeights": {"vector": -1, "keyword": 2}},
+        {"hybridWeights": {"vector": 0, "keyword": 0}}, {"hybridWeights": 7}, {"autoIndex": "perhaps"},
+        {"embeddingProvider": "magic"}, {"embeddingProvider": "local", "embeddingModel": "x"}, {"embeddingModel": 7},
+    ],
+)  # fmt: skip
+def test_what_mindex_cannot_use_in_its_configuration_is_left_out(home: Path, memory: dict[str, object]) -> None:
+    assert set(config(home, **memory)) == {"workspace.path"}
+
+
+def test_a_broken_configuration_sets_nothing(home: Path) -> None:
+    for text_of_file in ("{", "[]", '{"memory": []}'):
+        (home / "config.json").write_text(text_of_file, encoding="utf-8")
+        assert [one.key for one in tools_named("mudpuppy").found()] == ["workspace.path"]
+
+
+def test_variables_and_the_user_file_win_over_its_files(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = write(tmp_path / "other", {"config.json": '{"memory": {"autoIndex": false}}', "workspace/a.md": "a"})
+    monkeypatch.setenv("MUDPUPPY_HOME", str(other))
+    settings = load_settings(foreign=tools_named("mudpuppy").foreign())
+    assert (settings.text("workspace.path"), settings.flag("workspace.auto_index")) == (f"{other}/workspace", False)
+    monkeypatch.delenv("MUDPUPPY_HOME")
+    user_file = write(tmp_path / "user", {"config.toml": '[workspace]\npath = "/mine"\n'}) / "config.toml"
+    assert (
+        load_settings(foreign=tools_named("mudpuppy").foreign(), user_file=user_file).text("workspace.path") == "/mine"
+    )
+
+
+def test_the_settings_and_the_start_of_the_server_name_its_files(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "config.json").write_text(
+        '{"memory": {"hybridWeights": {"vector": 0.2, "keyword": 0.8}}}', encoding="utf-8"
+    )
+    shown = run_here("config", "--tools", "mudpuppy", "--json")
+    origins = {one["key"]: one["origin"] for one in shown.json["settings"]}
+    assert origins["search.weights.weighted"] == str(home / "config.json")
+    note = f"{home / 'config.json'} sets search.weights.weighted to 0.2"
+    assert note in shown.err
+    start = _Start(ServerOptions(settings=KEYWORD), "mudpuppy")
+    _ = start.host.memory
+    start.close()
+    assert note in capsys.readouterr().err
 
 
 async def test_notes_say_what_to_do_next(client: Client, memory: Memory) -> None:

@@ -93,7 +93,7 @@ async def _finds_the_file(replay: Session) -> None:
             break
     assert found["results"] == [
         {
-            "id": Matching("[a-z2-7]{12}"), "content": Matching(r"(?s).*The roses are cut in March\."),
+            "id": Number(2**52, 2**53), "content": Matching(r"(?s).*The roses are cut in March\."),
             "entryType": "fact", "source": "file-index", "context": "Roses", "confidence": 1.0, "importance": 5,
             "tags": ["roses.md"], "score": 1.0, "matchedBy": ["keyword"], "createdAt": MS,
         }
