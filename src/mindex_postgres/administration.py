@@ -108,7 +108,7 @@ class Administration:
 
     def _apply_rights(self, transaction: Transaction) -> None:
         roles = roles_here(transaction, self._schema)
-        transaction.execute(f"SET LOCAL ROLE {quoted(roles.owner)}")
+        transaction.run(f"SET LOCAL ROLE {quoted(roles.owner)}")
         apply_rights(transaction, self._schema)
         for login in transaction.column(_LOGINS):  # a memory that was restored has grants, and new roles
             self._set_roles(transaction, login)
@@ -169,7 +169,7 @@ class Administration:
                 turn_on(transaction, self._schema)
                 notes.append("row-level security is on from now: a login sees what it was granted, owners see all")
             for scope, name in scopes:
-                transaction.execute(_PUT, login, scope, name, not read_only)
+                transaction.run(_PUT, login, scope, name, not read_only)
                 if scope == "collection" and not transaction.value(_HAS_COLLECTION, name):
                     notes.append(f"there is no collection {name} yet: the grant holds once one of that name is indexed")
             self._set_roles(transaction, login)
@@ -186,9 +186,9 @@ class Administration:
             gone = 0
             for scope, name in scopes:
                 query = "DELETE FROM grants WHERE login = %s AND scope = %s AND name = %s"
-                gone += transaction.execute(query, login, scope, name)
+                gone += transaction.run(query, login, scope, name)
             if not scopes:
-                gone = transaction.execute("DELETE FROM grants WHERE login = %s", login)
+                gone = transaction.run("DELETE FROM grants WHERE login = %s", login)
             if not gone:
                 raise NotFoundError(f"{login} has no such grant in {self._address.shown}", "see `mindex admin list`")
             if transaction.value(_HAS_ROLE, login):
@@ -217,7 +217,7 @@ class Administration:
         for role, wanted in ((roles.writer, writes), (roles.reader, bool(found) and not writes)):
             command = f"GRANT {quoted(role)} TO {member}" if wanted else f"REVOKE {quoted(role)} FROM {member}"
             if wanted != transaction.value(_IS_MEMBER, login, role) or not wanted:
-                transaction.execute(command)
+                transaction.run(command)
 
     def _read(self, transaction: Transaction, login: str, notes: Sequence[str]) -> Grants:
         grants = tuple(Grant(*row) for row in transaction.rows(_LIST, login))
@@ -234,7 +234,7 @@ class Administration:
                     f"use a login of the role {owner}; `mindex admin init --owner LOGIN --run` makes one",
                 )
             # What is made belongs to the role, and not to the login that happens to make it.
-            transaction.execute(f"SET LOCAL ROLE {quoted(owner)}")
+            transaction.run(f"SET LOCAL ROLE {quoted(owner)}")
             return work(transaction)
 
         database = Database(self._address, wait=DEFAULT_WAIT)
@@ -264,5 +264,5 @@ def _run(described: _Step, transaction: Transaction) -> SetupStep:
     step, is_there, values = described
     if transaction.value(is_there, *values):
         return SetupStep(step.purpose, step.statement, "there already")
-    transaction.execute(step.statement)
+    transaction.run(step.statement)
     return SetupStep(step.purpose, step.statement, "done")

@@ -51,15 +51,15 @@ def distribute(database: Database) -> Distribution:
 def _distribute(transaction: Transaction) -> Distribution:
     _run(transaction, _UNIQUE + ";" + _REFERENCES)
     for table in _REFERENCE:
-        transaction.execute("SELECT create_reference_table(%s)", table)
+        transaction.run("SELECT create_reference_table(%s)", table)
     first, *_ = DISTRIBUTED
     for table, column in DISTRIBUTED.items():
         beside = "" if table == first else f", colocate_with => '{first}'"
-        transaction.execute(f"SELECT create_distributed_table('{table}', '{column}'{beside})")
+        transaction.run(f"SELECT create_distributed_table('{table}', '{column}'{beside})")
     machines = transaction.value("SELECT count(*) FROM pg_dist_node WHERE shouldhaveshards AND noderole = 'primary'")
     return Distribution(tuple(DISTRIBUTED), _REFERENCE, int(machines))
 
 
 def _run(transaction: Transaction, statements: str) -> None:
     for statement in statements.split(";"):
-        transaction.execute(statement)
+        transaction.run(statement)

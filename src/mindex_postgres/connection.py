@@ -11,7 +11,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
 from random import uniform
@@ -28,6 +28,7 @@ from mindex.ids import new_id
 from mindex.store.engine_parts import fails_fast
 from mindex_postgres.address import Address
 from mindex_postgres.commit_marks import CommitMarks, WriteIdentity
+from mindex_postgres.dialect import DIALECT
 from mindex_postgres.errors import is_conflict, is_lost, store_error
 from mindex_postgres.live_connection import LiveConnection
 from mindex_postgres.refusals import OWN_GRANTS, read_only_error, refusal
@@ -58,7 +59,7 @@ _COUNT = "INSERT INTO counts (name, change) SELECT * FROM unnest(%s::text[], %s:
 
 
 class Transaction:
-    """One open transaction, and the statements in it."""
+    """One open transaction, and the statements in it. Implements `Statements` of the SQL that the engines share."""
 
     def __init__(
         self, connection: LiveConnection, lock_space: str, identity: WriteIdentity | None, *, restricted: bool
@@ -77,7 +78,11 @@ class Transaction:
 
     def defer(self, query: str, *values: object) -> None:
         """Run a statement whose result is not needed, together with the next one that is: one round trip for all."""
-        self._deferred.append((query, values))
+        self._deferred.append((DIALECT.spell(query), values))
+
+    def defer_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
+        for values in rows:
+            self.defer(query, *values)
 
     def run_deferred(self) -> None:
         if self._deferred:
@@ -96,19 +101,34 @@ class Transaction:
             self._send_deferred()
             return self._connection.execute(query.encode(), values or None)
 
-    def execute(self, query: str, *values: object) -> int:
+    def run(self, query: str, *values: object) -> int:
         """Run a statement. Returns how many rows it concerned."""
-        return self._run(query, values).rowcount
+        return self._run(DIALECT.spell(query), values).rowcount
+
+    def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> int:
+        """Run a statement for each of these rows of values. Returns how many rows all of them concerned."""
+        with self._connection.pipeline():
+            done = [self._run(DIALECT.spell(query), values) for values in rows]
+        return sum(cursor.rowcount for cursor in done)
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._run(query, values).fetchall()
+        return self._run(DIALECT.spell(query), values).fetchall()
+
+    def among(self, query: str, among: Iterable[object], *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a query for many values, for which `$among` stands, behind its other parameters."""
+        wanted = list(among)
+        return self.rows(query, *values, wanted) if wanted else []
+
+    def sound(self, rows: Iterable[Sequence[Any]], name: str) -> Iterable[Sequence[Any]]:  # noqa: ARG002
+        """All of them: a row that the server cannot return is an error of the call."""
+        return rows
 
     def named_rows(self, query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """The rows of a query whose parameters have names."""
+        """The rows of a query of this engine alone, whose parameters have names."""
         return self._run(query, values).fetchall()
 
     def row(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        return self._run(query, values).fetchone()
+        return self._run(DIALECT.spell(query), values).fetchone()
 
     def value(self, query: str, *values: object) -> Any:
         """The first column of the first row; None when there is no row."""
@@ -159,7 +179,7 @@ class Transaction:
         """A part that is rolled back alone when it raises, so that the caller can go on without it."""
         self.write_counts()
         locks = self._locks
-        self.execute("SAVEPOINT part")
+        self.run("SAVEPOINT part")
         try:
             yield
             self.write_counts()
@@ -169,10 +189,10 @@ class Transaction:
             self._deferred.clear()
             self._locks = locks  # those taken since are released with the savepoint
             if not self._connection.broken:
-                self.execute("ROLLBACK TO part")
-                self.execute("RELEASE part")
+                self.run("ROLLBACK TO part")
+                self.run("RELEASE part")
             raise
-        self.execute("RELEASE part")
+        self.run("RELEASE part")
 
 
 class _Mine(threading.local):
@@ -503,9 +523,8 @@ def run_again(group: type[C]) -> type[C]:
 
     A write has found out by then that nothing of it is stored. What is read while the caller goes on is left out.
     """
-    for name, method in list(vars(group).items()):
-        is_lazy = inspect.isgeneratorfunction(inspect.unwrap(method)) if callable(method) else True
-        if not name.startswith("_") and inspect.isfunction(method) and not is_lazy:
+    for name, method in inspect.getmembers(group, inspect.isfunction):
+        if not name.startswith("_") and not inspect.isgeneratorfunction(inspect.unwrap(method)):
             setattr(group, name, _run_again(method))
     return group
 
@@ -513,7 +532,7 @@ def run_again(group: type[C]) -> type[C]:
 def _run_again(method: Callable[..., T]) -> Callable[..., T]:
     @wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> T:
-        return self._database.until_answered(lambda: method(self, *arguments, **options))  # type: ignore[no-any-return]
+        return self._engine.database.until_answered(lambda: method(self, *arguments, **options))  # type: ignore[no-any-return]
 
     return call
 

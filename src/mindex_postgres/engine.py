@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from psycopg import sql
@@ -13,6 +14,7 @@ from mindex.store.engine_parts import BackgroundWriter
 from mindex_postgres import record_rows, words
 from mindex_postgres.address import Address
 from mindex_postgres.connection import Database, Transaction
+from mindex_postgres.dialect import DIALECT
 from mindex_postgres.migrations import migrate
 
 T = TypeVar("T")
@@ -26,7 +28,9 @@ _LIVE = "SELECT r.id, r.owner, r.seq FROM records r WHERE r.retired_at IS NULL A
 
 
 class PostgresEngine:
-    """One open database."""
+    """One open database. Implements `Engine` of the SQL that the engines share."""
+
+    dialect = DIALECT
 
     def __init__(self, address: Address, *, wait: float, replica: Address | None = None, creates: bool = True) -> None:
         self.database = Database(address, wait=wait)
@@ -43,11 +47,18 @@ class PostgresEngine:
             read_only=self.database.read_only,
             in_transaction=lambda: self.database.moment is not None,
         )
+        self.write_cache = self.database.write
         self._unmerged = 0
         self.database.after_write = self._after_write
 
-    def write(self, work: Callable[[Transaction], T], *, long: bool = False) -> T:
-        """Run a function in one transaction, unless a newer mindex has taken the schema over. See `Database.write`."""
+    def read(self) -> AbstractContextManager[Transaction]:
+        return self.database.read()
+
+    def write(self, work: Callable[[Transaction], T], *, long: bool = False, durable: bool = True) -> T:  # noqa: ARG002
+        """Run a function in one transaction, unless a newer mindex has taken the schema over. See `Database.write`.
+
+        The server's settings say whether a commit is durable.
+        """
 
         def checked(transaction: Transaction) -> T:
             self.may_write(transaction)
@@ -105,10 +116,10 @@ def rebuild_words_once(transaction: Transaction) -> None:
 
 def rebuild_words(transaction: Transaction) -> None:
     """Make the keyword index and its counts anew. Writers wait, readers do not."""
-    transaction.execute("LOCK TABLE words, terms, counts IN SHARE ROW EXCLUSIVE MODE")
-    transaction.execute("DELETE FROM words")
-    transaction.execute("DELETE FROM terms")
-    transaction.execute("DELETE FROM counts WHERE NOT starts_with(name, ' vectors ')")
+    transaction.run("LOCK TABLE words, terms, counts IN SHARE ROW EXCLUSIVE MODE")
+    transaction.run("DELETE FROM words")
+    transaction.run("DELETE FROM terms")
+    transaction.run("DELETE FROM counts WHERE NOT starts_with(name, ' vectors ')")
     last = -1
     while rows := transaction.rows(_LIVE, last, _PAGE):
         owners = {id_: owner for id_, owner, _ in rows}

@@ -13,11 +13,12 @@ from mindex.errors import StoreError
 from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.engine_parts import entry_rules as rules
 from mindex.store.engine_parts import program_numbers as numbering
-from mindex.store.engine_parts import record_json, targets_by_source, without_nul
+from mindex.store.engine_parts import read_usage, record_json, targets_by_source, without_nul
 from mindex_postgres import program_numbers, record_rows
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.entry_statements import PostgresEntryStatements
+from mindex_postgres.filter_sql import condition
 
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, MemoryStatistics, PurgeResult, SessionPage
@@ -232,7 +233,7 @@ class PostgresEntries:
     def forget_queries(self, queries: Sequence[str]) -> int:
         self._engine.background.flush()
         statement = "UPDATE access_log SET query = '' WHERE query = ANY(%s) AND query != ''"
-        return self._write(lambda transaction: transaction.execute(statement, list(queries)))
+        return self._write(lambda transaction: transaction.run(statement, list(queries)))
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -352,10 +353,8 @@ class PostgresEntries:
         return MemoryStatistics(total, dict(types), importance, confidence, accesses, oldest, newest)
 
     def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
-        from mindex_postgres.usage import read_usage  # only a report needs it
-
         with self._database.read() as transaction:
-            return read_usage(transaction, filters, limit, now_ms())
+            return read_usage(transaction, condition(transaction, filters, now_ms()), limit)
 
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -392,7 +391,7 @@ class PostgresEntries:
 
         def restore(transaction: Transaction) -> int:
             known = frozenset(transaction.column(_KNOWN, [id_ for row in rows for id_ in row[-2:]]))
-            return sum(transaction.execute(query, *row) for row in rows if known.issuperset(row[-2:]))
+            return sum(transaction.run(query, *row) for row in rows if known.issuperset(row[-2:]))
 
         return self._write(restore)
 
@@ -418,10 +417,10 @@ class PostgresEntries:
             return transaction.value(f"SELECT 1 {_UNEXTRACTED} AND r.id = %s", id_) is not None
 
     def mark_extracted(self, id_: str, facts: int) -> None:
-        self._write(lambda transaction: transaction.execute(_MARK_EXTRACTED, now_ms(), facts, id_))
+        self._write(lambda transaction: transaction.run(_MARK_EXTRACTED, now_ms(), facts, id_))
 
     def record_extraction_failure(self, id_: str) -> None:
-        self._write(lambda transaction: transaction.execute(_MARK_UNANSWERED, now_ms(), id_))
+        self._write(lambda transaction: transaction.run(_MARK_UNANSWERED, now_ms(), id_))
 
 
 def _whose(agent: str) -> tuple[str, tuple[str, ...]]:
@@ -452,15 +451,15 @@ def _log(transaction: Transaction, accesses: Sequence[Access], *, oldest: int, r
     accesses = [one for one in accesses if one.record in known]
     ids, times = [one.record for one in accesses], [one.at for one in accesses]
     rest = ([one.action for one in accesses], [one.query for one in accesses], [one.score for one in accesses])
-    transaction.execute(_LOG_ACCESSES, ids, times, *rest)
-    transaction.execute(_COUNT_ACCESS, ids, times)
+    transaction.run(_LOG_ACCESSES, ids, times, *rest)
+    transaction.run(_COUNT_ACCESS, ids, times)
     if transaction.value(_LAST_ACCESS) % _PRUNE_EVERY < len(accesses):
         _prune(transaction, oldest, rows)
 
 
 def _prune(transaction: Transaction, oldest: int, rows: int) -> None:
     last = transaction.value(_LAST_ACCESS)
-    transaction.execute("DELETE FROM access_log WHERE at < %s OR key <= %s", oldest, last - rows)
+    transaction.run("DELETE FROM access_log WHERE at < %s OR key <= %s", oldest, last - rows)
 
 
 def _link(transaction: Transaction, links: Sequence[NewLink]) -> None:
@@ -470,4 +469,4 @@ def _link(transaction: Transaction, links: Sequence[NewLink]) -> None:
     both = [(ends, kind, weight) for one, other, kind, weight in links for ends in ((one, other), (other, one))]
     for ends, kind, weight in sorted(both):  # in order: two writers never wait for each other
         if known.issuperset(ends):
-            transaction.execute(_SET_LINK, kind, weight, now, *ends)
+            transaction.run(_SET_LINK, kind, weight, now, *ends)

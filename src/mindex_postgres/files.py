@@ -10,8 +10,8 @@ from mindex.clock import now_ms
 from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError, StoreError
 from mindex.store.base import ChunkCounts, DocumentUpdate
-from mindex.store.engine_parts import PlacedChunk, StoredChunk, encode, is_glob, plan_chunks
-from mindex_postgres import caches, record_rows, words
+from mindex.store.engine_parts import PlacedChunk, StoredChunk, caches, encode, is_glob, plan_chunks
+from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.filter_sql import glob_regex, path_clause
@@ -150,7 +150,7 @@ def _put_collection(transaction: Transaction, collection: Collection) -> None:
     for name, root in rows:  # another process may have been faster
         if (name, root) != (collection.name, collection.root):
             raise CollectionError(f"{root} was indexed as '{name}' just now", "run the command again")
-    transaction.execute(
+    transaction.run(
         _PUT_COLLECTION,
         collection.name, collection.root, list(collection.exclude), collection.context, now_ms(), collection.indexed_at,
     )  # fmt: skip
@@ -166,7 +166,7 @@ def _remove_collection(transaction: Transaction, name: str) -> int:
     lock_collections(transaction, [name])
     ids = transaction.column("SELECT id FROM documents WHERE collection = %s", name)
     removed = _remove_documents(transaction, ids)
-    gone = transaction.execute("DELETE FROM collections WHERE name = %s", name)
+    gone = transaction.run("DELETE FROM collections WHERE name = %s", name)
     if transaction.restricted and not gone:  # row-level security leaves out rows without an error
         raise errors.InsufficientPrivilege("row-level security protects this collection")
     caches.forget_contexts(transaction, name)
@@ -225,7 +225,7 @@ def _read_stored(transaction: Transaction, updates: Sequence[DocumentUpdate]) ->
 def _remove_documents(transaction: Transaction, ids: Sequence[str]) -> int:
     chunks = transaction.rows("SELECT owner, id FROM records WHERE document = ANY(%s)", list(ids))
     record_rows.remove_rows(transaction, [owner for owner, _ in chunks], [id_ for _, id_ in chunks])
-    transaction.execute("DELETE FROM documents WHERE id = ANY(%s)", list(ids))
+    transaction.run("DELETE FROM documents WHERE id = ANY(%s)", list(ids))
     return len(chunks)
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from mindex.analyzer import COLUMNS, fold, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
-from mindex.store.engine_parts import glob_expression, is_glob
-from mindex.values import dataclass
+from mindex.store.engine_parts import Condition, glob_expression, is_glob, join
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction
 
@@ -16,24 +15,10 @@ _MATCHING = "EXISTS (SELECT 1 FROM terms w WHERE w.owner = r.owner AND w.record 
 _IN_COLUMNS = "EXISTS (SELECT 1 FROM words t WHERE t.owner = w.owner AND t.record = w.record AND ({there}))"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A WHERE clause with its parameters, over `records r` or, of a keyword query, over `terms w`."""
-
-    sql: str
-    parameters: tuple[object, ...] = ()
-
-
 def condition(transaction: Transaction, filters: Filters, now: int) -> Condition:
     """All that the filters demand of a live record."""
     demands = [*_of_place(filters), *_of_content(filters), *_of_words(transaction, filters), *_of_bounds(filters, now)]
     return join(" AND ", [Condition("r.retired_at IS NULL"), *demands])
-
-
-def join(operator: str, conditions: list[Condition]) -> Condition:
-    return Condition(
-        operator.join(one.sql for one in conditions), tuple(value for one in conditions for value in one.parameters)
-    )
 
 
 def _of_place(filters: Filters) -> Iterator[Condition]:

@@ -10,21 +10,21 @@ from dataclasses import field, replace
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.engine_parts import (
+    Condition,
     KeywordQuery,
     KeywordResult,
     ScoredRecord,
     TermStatistics,
     bm25,
     first_of_each_group,
+    join,
 )
 from mindex.values import dataclass
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction
 from mindex_postgres.filter_sql import (
-    Condition,
     condition,
     holds_any,
-    join,
     match_condition,
     needle,
     plain_tokens,

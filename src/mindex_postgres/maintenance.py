@@ -3,7 +3,8 @@
 from mindex.datatypes import Check, Report
 from mindex.errors import StoreError
 from mindex.store.base import CollectionCount, StoreStatus
-from mindex_postgres import caches, record_rows, words
+from mindex.store.engine_parts import caches
+from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
 from mindex_postgres.vector_store import PostgresVectorStore, lacking_indexes
@@ -89,7 +90,7 @@ class PostgresMaintenance:
                         "have a login of the owner's role run `mindex optimize`",
                     )
                 rebuild_words(transaction)
-                transaction.execute(f"DELETE FROM vectors v WHERE {_STRAY_VECTORS} OR {_BROKEN_VECTORS}")
+                transaction.run(f"DELETE FROM vectors v WHERE {_STRAY_VECTORS} OR {_BROKEN_VECTORS}")
                 _recount_vectors(transaction)
             words.merge_counts(transaction)
 
@@ -139,7 +140,7 @@ def _pieces(transaction: Transaction) -> dict[str, int]:
 
 def _recount_vectors(transaction: Transaction) -> None:
     transaction.write_counts()
-    transaction.execute("DELETE FROM counts WHERE starts_with(name, ' vectors ')")
+    transaction.run("DELETE FROM counts WHERE starts_with(name, ' vectors ')")
     transaction.count(_pieces(transaction))
     transaction.write_counts()
 

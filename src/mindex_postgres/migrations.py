@@ -34,7 +34,7 @@ _EXISTS = "SELECT to_regclass(quote_ident(%s) || '.meta') IS NOT NULL"
 
 def _create(transaction: Transaction) -> None:
     _run(transaction, "schema_1.sql")
-    transaction.execute("INSERT INTO meta VALUES ('analyzer', %s)", str(ANALYZER_VERSION))
+    transaction.run("INSERT INTO meta VALUES ('analyzer', %s)", str(ANALYZER_VERSION))
 
 
 def _add_terms(transaction: Transaction) -> None:
@@ -65,7 +65,7 @@ def _correct_tags(transaction: Transaction) -> None:
     from mindex_postgres.code_tags import remove_code_tags  # only an upgrade needs it
 
     if remove_code_tags(transaction):
-        transaction.execute("UPDATE meta SET value = '1' WHERE key = 'analyzer'")
+        transaction.run("UPDATE meta SET value = '1' WHERE key = 'analyzer'")
 
 
 def _add_commit_marks(transaction: Transaction) -> None:
@@ -75,7 +75,7 @@ def _add_commit_marks(transaction: Transaction) -> None:
 def _run(transaction: Transaction, script: str) -> None:
     from importlib import resources  # it brings in much, and a schema is made only once
 
-    transaction.execute(resources.files("mindex_postgres").joinpath(script).read_text(encoding="utf-8"))
+    transaction.run(resources.files("mindex_postgres").joinpath(script).read_text(encoding="utf-8"))
 
 
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
@@ -148,10 +148,10 @@ def _bring_up(database: Database, transaction: Transaction, migrations: Sequence
     if version == 0:
         _create_schema(database, transaction, name)
     _become_owner(database, transaction, version)
-    transaction.execute(f"SET LOCAL search_path TO {name}, {place}")
+    transaction.run(f"SET LOCAL search_path TO {name}, {place}")
     for step in range(version, len(migrations)):
         migrations[step](transaction)
-        transaction.execute(
+        transaction.run(
             "INSERT INTO meta VALUES ('schema', %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             str(step + 1),
         )
@@ -178,7 +178,7 @@ def _become_owner(database: Database, transaction: Transaction, version: int) ->
             f"{database.place} {state}, and only its owner {owner} can bring it up to date",
             "have a login of that role open it once, with any command",
         )
-    transaction.execute(f"SET LOCAL ROLE {owner}")  # as the server quotes it
+    transaction.run(f"SET LOCAL ROLE {owner}")  # as the server quotes it
 
 
 def _ensure_vector(database: Database, transaction: Transaction) -> tuple[str, str]:
@@ -187,8 +187,8 @@ def _ensure_vector(database: Database, transaction: Transaction) -> tuple[str, s
         try:
             with transaction.part():
                 # Where another schema's migration does the same, the later one fails and is run again.
-                transaction.execute("SET LOCAL search_path TO public")
-                transaction.execute(_CREATE_EXTENSION)
+                transaction.run("SET LOCAL search_path TO public")
+                transaction.run(_CREATE_EXTENSION)
         except NOT_INSTALLED:
             raise no_pgvector(database.place) from None
         except errors.InsufficientPrivilege:
@@ -205,7 +205,7 @@ def _create_schema(database: Database, transaction: Transaction, name: str) -> N
     if transaction.value("SELECT 1 FROM pg_namespace WHERE nspname = %s", database.address.schema):
         return  # made by an administrator, for this role
     try:
-        transaction.execute(f"CREATE SCHEMA {name}")
+        transaction.run(f"CREATE SCHEMA {name}")
     except errors.InsufficientPrivilege:
         role = sql.Identifier(str(transaction_role(database))).as_string()
         raise StoreError(

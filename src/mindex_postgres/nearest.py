@@ -10,11 +10,11 @@ import numpy as np
 
 from mindex.clock import now_ms
 from mindex.datatypes import Filters, Model, VectorArray
-from mindex.store.engine_parts import NearestRecords, ScoredRecord, kind_group, query_vector, require_role
+from mindex.store.engine_parts import Condition, NearestRecords, ScoredRecord, kind_group, query_vector, require_role
 from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
 from mindex_postgres import spaces, words
 from mindex_postgres.connection import Transaction
-from mindex_postgres.filter_sql import Condition, condition, is_unrestricted, sees_everything
+from mindex_postgres.filter_sql import condition, is_unrestricted, sees_everything
 from mindex_postgres.record_rows import vector_count
 from mindex_postgres.vectors import EXACT, GROUPS, as_text
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from mindex.datatypes import FROM, PurgeResult
 from mindex.errors import StoreError
-from mindex.store.engine_parts import TEXT_CACHES
-from mindex_postgres import caches, record_rows, words
+from mindex.store.engine_parts import TEXT_CACHES, caches
+from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction
 from mindex_postgres.engine import PostgresEngine
 
@@ -46,12 +46,12 @@ def _purge(transaction: Transaction, ids: list[str]) -> PurgeResult:
     found = transaction.rows("SELECT owner, id, text, kind FROM records WHERE id = ANY(%s)", ids)
     present = [id_ for _, id_, _, _ in found]
     vectors = transaction.value("SELECT count(*) FROM vectors WHERE piece = 0 AND record = ANY(%s)", present)
-    history = transaction.execute("DELETE FROM history WHERE record = ANY(%s)", ids)
-    transaction.execute("UPDATE synced_changes SET line = '' WHERE record = ANY(%s)", ids)
+    history = transaction.run("DELETE FROM history WHERE record = ANY(%s)", ids)
+    transaction.run("UPDATE synced_changes SET line = '' WHERE record = ANY(%s)", ids)
     facts = transaction.column(_FACTS_OF_TURNS, FROM, [id_ for _, id_, _, kind in found if kind == "turn"])
-    transaction.execute(_FORGET_QUERIES, [text for _, _, text, _ in found])
+    transaction.run(_FORGET_QUERIES, [text for _, _, text, _ in found])
     for table, column in _REFERENCES:
-        transaction.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", present)
+        transaction.run(f"DELETE FROM {table} WHERE {column} = ANY(%s)", present)
     record_rows.remove_rows(transaction, [owner for owner, _, _, _ in found], present)
     caches.clear(transaction, TEXT_CACHES)  # a text that is purged may be among them
     transaction.write_counts()

@@ -121,7 +121,7 @@ def remove_rows(transaction: Transaction, owners: Iterable[str], ids: Sequence[s
         owners = list(set(owners))
         words.remove(transaction, owners, ids)
         remove_vectors(transaction, owners, ids)
-        gone = transaction.execute("DELETE FROM records WHERE id = ANY(%s) AND owner = ANY(%s)", list(ids), owners)
+        gone = transaction.run("DELETE FROM records WHERE id = ANY(%s) AND owner = ANY(%s)", list(ids), owners)
         if transaction.restricted and gone < len(set(ids)):  # row-level security leaves out rows without an error
             raise errors.InsufficientPrivilege("row-level security protects these records")
 

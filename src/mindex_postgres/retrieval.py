@@ -6,6 +6,7 @@ from itertools import islice
 from mindex.clock import now_ms
 from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.engine_parts import (
+    Condition,
     KeywordQuery,
     KeywordResult,
     Label,
@@ -17,12 +18,13 @@ from mindex.store.engine_parts import (
     TermStatistics,
     TokenChoice,
     holds_literally,
+    join,
 )
 from mindex_postgres import keyword, record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.entries import LARGEST_OFFSET
-from mindex_postgres.filter_sql import Condition, condition, join
+from mindex_postgres.filter_sql import condition
 
 _SIGNALS = """
 SELECT r.id, r.kind, coalesce(d.domain, ''), coalesce(d.instruction, false), r.importance, r.created_at,

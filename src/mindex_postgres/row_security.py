@@ -197,7 +197,7 @@ def apply_rights(transaction: Transaction, schema: str) -> None:
     groups = [roles.writer, roles.reader]
     if transaction.value("SELECT count(*) FROM pg_roles WHERE rolname = ANY(%s)", groups) == len(groups):
         for statement in _rights_statements(schema, roles):
-            transaction.execute(statement)
+            transaction.run(statement)
     if is_on(transaction, schema):
         turn_on(transaction, schema)
 
@@ -216,23 +216,23 @@ def turn_on(transaction: Transaction, schema: str) -> None:
     """Let every login but those of the owner see only what it was granted, in every table of the schema."""
     place = quoted(schema)
     for function in (_AMBIGUOUS_OWNERS, _MERGE_COUNTS):
-        transaction.execute(function.format(schema=place))
+        transaction.run(function.format(schema=place))
     roles = roles_here(transaction, schema)
     writer, reader = quoted(roles.writer), quoted(roles.reader)
     for function, callers in (("ambiguous_owners", f"{writer}, {reader}"), ("merge_counts", writer)):
-        transaction.execute(f"REVOKE EXECUTE ON FUNCTION {place}.{function}() FROM PUBLIC")
-        transaction.execute(f"GRANT EXECUTE ON FUNCTION {place}.{function}() TO {callers}")
+        transaction.run(f"REVOKE EXECUTE ON FUNCTION {place}.{function}() FROM PUBLIC")
+        transaction.run(f"GRANT EXECUTE ON FUNCTION {place}.{function}() TO {callers}")
     for table in transaction.column(_TABLES, place):
         name = f"{place}.{quoted(table)}"
         rights = RIGHTS.get(table, Rights())
         for field, command, clause in _COMMANDS:
             policy = quoted(f"mindex {command.lower()}")
-            transaction.execute(f"DROP POLICY IF EXISTS {policy} ON {name}")
+            transaction.run(f"DROP POLICY IF EXISTS {policy} ON {name}")
             if condition := getattr(rights, field).format(schema=place):
-                transaction.execute(f"CREATE POLICY {policy} ON {name} FOR {command} {clause} ({condition})")
-        transaction.execute(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
+                transaction.run(f"CREATE POLICY {policy} ON {name} FOR {command} {clause} ({condition})")
+        transaction.run(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
     for table in ("access_log", "cache"):
-        transaction.execute(f"ALTER TABLE {place}.{table} ALTER COLUMN login SET DEFAULT current_user::text")
+        transaction.run(f"ALTER TABLE {place}.{table} ALTER COLUMN login SET DEFAULT current_user::text")
 
 
 def writable_record(schema: str) -> str:

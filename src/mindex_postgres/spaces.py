@@ -82,9 +82,9 @@ class PostgresSpaceStatements:
     def set_roles(self, roles: SpaceRoles) -> None:
         for key, fingerprint in (("space", roles.active), ("next_space", roles.filling)):
             if fingerprint:
-                self._transaction.execute(_SET, key, fingerprint)
+                self._transaction.run(_SET, key, fingerprint)
             else:
-                self._transaction.execute("DELETE FROM meta WHERE key = %s", key)
+                self._transaction.run("DELETE FROM meta WHERE key = %s", key)
 
     def must_claim(self, model: Model, embedder_spec: EmbedderSpec | None) -> bool:
         """Whether storing vectors of this space would change what is stored of spaces."""
@@ -98,9 +98,9 @@ class PostgresSpaceStatements:
     def put_space(self, model: Model, embedder_spec: EmbedderSpec | None) -> None:
         description = describe_space(model, embedder_spec)
         if key_of(self._transaction, model.fingerprint) is None:
-            self._transaction.execute(_PUT_SPACE, model.fingerprint, model.dimensions, description, now_ms())
+            self._transaction.run(_PUT_SPACE, model.fingerprint, model.dimensions, description, now_ms())
         elif embedder_spec is not None:
-            self._transaction.execute(
+            self._transaction.run(
                 "UPDATE spaces SET description = %s WHERE fingerprint = %s AND description != %s",
                 description, model.fingerprint, description,
             )  # fmt: skip
@@ -115,11 +115,11 @@ class PostgresSpaceStatements:
         transaction = self._transaction
         if key_of(transaction, old) is None or key_of(transaction, new.fingerprint) is not None:
             return False
-        transaction.execute(_RENAME, new.fingerprint, new.dimensions, describe_space(new, embedder_spec), old)
+        transaction.run(_RENAME, new.fingerprint, new.dimensions, describe_space(new, embedder_spec), old)
         kept = transaction.value("SELECT value FROM meta WHERE key = %s", canary_key(old))
-        transaction.execute("DELETE FROM meta WHERE key = %s", canary_key(old))
+        transaction.run("DELETE FROM meta WHERE key = %s", canary_key(old))
         if (text := kept if canary is None else encode_canary(canary)) is not None:
-            transaction.execute(_SET, canary_key(new.fingerprint), text)
+            transaction.run(_SET, canary_key(new.fingerprint), text)
         return True
 
     def former(self) -> Former:
@@ -127,9 +127,9 @@ class PostgresSpaceStatements:
 
     def set_former(self, former: Former) -> None:
         if former.is_empty:
-            self._transaction.execute("DELETE FROM meta WHERE key = %s", _FORMER)
+            self._transaction.run("DELETE FROM meta WHERE key = %s", _FORMER)
         else:
-            self._transaction.execute(_SET, _FORMER, former.encode())
+            self._transaction.run(_SET, _FORMER, former.encode())
 
     def last_position(self, fingerprint: str) -> int:
         return int(self._transaction.value(_LAST_RECORD, fingerprint))
@@ -155,7 +155,7 @@ def put_canary(transaction: Transaction, model: Model, vector: VectorArray) -> V
     # A login that does not see all vectors cannot know that there are none.
     if stored is not None and (transaction.restricted or transaction.value(_HAS_VECTORS, model.fingerprint)):
         return stored
-    transaction.execute(_SET, canary_key(model.fingerprint), encode_canary(vector))
+    transaction.run(_SET, canary_key(model.fingerprint), encode_canary(vector))
     return vector
 
 

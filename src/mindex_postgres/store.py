@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
-from mindex_postgres.access_tokens import PostgresTokens
+from mindex.store.engine_parts import SqlCaches, SqlTokens
 from mindex_postgres.address import parse_address
-from mindex_postgres.caches import PostgresCaches
-from mindex_postgres.connection import DEFAULT_WAIT
+from mindex_postgres.connection import DEFAULT_WAIT, Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.entries import PostgresEntries
 from mindex_postgres.files import PostgresFiles
@@ -21,6 +20,16 @@ from mindex_postgres.vector_store import PostgresVectorStore
 
 if TYPE_CHECKING:
     from mindex_postgres.sync import PostgresSync
+
+
+@run_again
+class _PostgresCaches(SqlCaches[Transaction]):
+    pass
+
+
+@run_again
+class _PostgresTokens(SqlTokens[Transaction]):
+    pass
 
 
 class PostgresStore:
@@ -51,8 +60,8 @@ class PostgresStore:
         self.entries = PostgresEntries(engine, logs_access=logs_access)
         self.retrieval = PostgresRetrieval(engine)
         self.vectors = PostgresVectorStore(engine)
-        self.caches = PostgresCaches(engine, cache_rows)
-        self.tokens = PostgresTokens(engine)
+        self.caches = _PostgresCaches(engine, cache_rows)
+        self.tokens = _PostgresTokens(engine)
         self.maintenance = PostgresMaintenance(engine, self.vectors)
 
     @cached_property

@@ -50,7 +50,7 @@ class PostgresSync:
             return {key.removeprefix(_PREFIX): value for key, value in rows}
 
     def put_fact(self, name: str, value: str) -> None:
-        self._write(lambda transaction: transaction.execute(_PUT_FACT, _PREFIX + name, value))
+        self._write(lambda transaction: transaction.run(_PUT_FACT, _PREFIX + name, value))
 
     def unsynced(self, after: int, limit: int) -> tuple[Change, ...]:
         with self._database.read() as transaction:
@@ -87,7 +87,7 @@ class PostgresSync:
 
     def drop(self, stamps: Sequence[str]) -> None:
         query = "DELETE FROM synced_changes WHERE stamp = ANY(%s)"
-        self._write(lambda transaction: transaction.execute(query, list(stamps)))
+        self._write(lambda transaction: transaction.run(query, list(stamps)))
 
     def duplicate_of(self, id_: str, unique: str = "") -> str | None:
         with self._database.read() as transaction:

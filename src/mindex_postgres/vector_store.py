@@ -282,6 +282,6 @@ def _drop_vectors(transaction: Transaction, key: int, fingerprint: str) -> bool:
         transaction.count({record_rows.vector_count(key, group): -1})
     if len(gone) == _ROWS_AT_ONCE:
         return True
-    transaction.execute("DELETE FROM spaces WHERE key = %s", key)
-    transaction.execute("DELETE FROM meta WHERE key = %s", spaces.canary_key(fingerprint))
+    transaction.run("DELETE FROM spaces WHERE key = %s", key)
+    transaction.run("DELETE FROM meta WHERE key = %s", spaces.canary_key(fingerprint))
     return False

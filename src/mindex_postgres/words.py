@@ -69,7 +69,7 @@ def remove(transaction: Transaction, owners: Iterable[str], ids: Sequence[str]) 
 def merge_counts(transaction: Transaction) -> None:
     """Make one row of all changes of a count; another process that does so already is not waited for."""
     if transaction.try_lock("counts"):
-        transaction.execute("SELECT merge_counts()" if transaction.restricted else _MERGE)
+        transaction.run("SELECT merge_counts()" if transaction.restricted else _MERGE)
 
 
 def read_counts(transaction: Transaction, names: Sequence[str]) -> dict[str, int]:
@@ -102,4 +102,4 @@ def analyzer_version(transaction: Transaction) -> int:
 
 
 def note_analyzer(transaction: Transaction) -> None:
-    transaction.execute("UPDATE meta SET value = %s WHERE key = 'analyzer'", str(ANALYZER_VERSION))
+    transaction.run("UPDATE meta SET value = %s WHERE key = 'analyzer'", str(ANALYZER_VERSION))

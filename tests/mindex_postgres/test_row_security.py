@@ -716,7 +716,7 @@ def test_an_older_schema_is_the_owners_to_bring_up_to_date(
 ) -> None:
     with team_of(logins, "older") as team:
         logins.run("GRANT postgres_older_writer TO ann", "GRANT postgres_older_reader TO bob")
-        newer = (*migrations.MIGRATIONS, lambda transaction: transaction.execute("CREATE TABLE things (name text)"))
+        newer = (*migrations.MIGRATIONS, lambda transaction: transaction.run("CREATE TABLE things (name text)"))
         monkeypatch.setattr(migrations.migrate, "__defaults__", (newer,))
         for login in ("ann", "bob"):
             with pytest.raises(SchemaError, match=r"older mindex.* have a login of"):

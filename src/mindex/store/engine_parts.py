@@ -60,6 +60,11 @@ from mindex.store.rules.spaces import (
     require_role,
 )
 from mindex.store.rules.waiting_cache_values import WaitingCacheValues
+from mindex.store.sql import caches
+from mindex.store.sql.access_tokens import SqlTokens
+from mindex.store.sql.caches import SqlCaches
+from mindex.store.sql.dialect import Condition, Dialect, join
+from mindex.store.sql.usage import read_usage
 from mindex.store.sqlite.store import SqliteStore
 from mindex.store.sync_rows import MergedRecord, SyncRow
 from mindex.store.usage_counts import UsageCounts
@@ -70,6 +75,8 @@ __all__ = [
     "Access",
     "Accesses",
     "BackgroundWriter",
+    "Condition",
+    "Dialect",
     "ExistingRecord",
     "ExportRow",
     "ExportSnapshot",
@@ -94,6 +101,8 @@ __all__ = [
     "RestoreOutcome",
     "ScoredRecord",
     "SpaceRoles",
+    "SqlCaches",
+    "SqlTokens",
     "SqliteStore",
     "StoredChunk",
     "SyncRow",
@@ -104,6 +113,7 @@ __all__ = [
     "WaitingCacheValues",
     "bm25",
     "by_program",
+    "caches",
     "context_key",
     "correct_tags",
     "decode_canary",
@@ -124,6 +134,7 @@ __all__ = [
     "holds_literally",
     "is_as_last_changed",
     "is_glob",
+    "join",
     "kind_group",
     "make_private_folder",
     "name_taken",
@@ -132,6 +143,7 @@ __all__ = [
     "program_numbers",
     "put_merged",
     "query_vector",
+    "read_usage",
     "record_json",
     "refuse_password",
     "require_role",

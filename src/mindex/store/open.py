@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mindex.errors import ConfigError, NotFoundError, UnsupportedError, UsageError
 from mindex.private_files import close_to_others
 from mindex.store.base import Engine, OpenOptions, Store
-from mindex.store.sqlite.caches import CACHE_ROWS
+from mindex.store.sql.caches import CACHE_ROWS
 from mindex.store.sqlite.store import SqliteStore
 from mindex.user_folders import default_database
 

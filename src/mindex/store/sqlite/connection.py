@@ -78,7 +78,7 @@ def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
 class _Mine(threading.local):
     """The transaction that a thread has opened for several writes, when it began, and its batch id."""
 
-    connection: sqlite3.Connection | None = None
+    connection: FileConnection | None = None
     moment: int | None = None
     batch: str = ""
 
@@ -97,7 +97,7 @@ class Database:
         self._guard = FileGuard(path)
         self.generation = 0  # of connections: those to a file that was replaced are closed when they are given back
         self._readers: list[FileConnection] = []
-        self._writers: dict[bool, tuple[int, sqlite3.Connection]] = {}
+        self._writers: dict[bool, tuple[int, FileConnection]] = {}
         self._opening = threading.RLock()  # of readers, which may lock others out, and writers
         self._readers_alone = 0  # that lock other processes out
         self._cut_again_at = 0.0
@@ -216,7 +216,7 @@ class Database:
                     prepare(connection)
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Iterator[FileConnection]:
         """A connection from a pool, on which all statements of the block read the state of one moment."""
         with self.translated():
             if (mine := self._mine.connection) is not None:  # what this thread has just written is there for it
@@ -245,7 +245,7 @@ class Database:
             self._give_back(connection, generation)
 
     @contextlib.contextmanager
-    def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[sqlite3.Connection]:
+    def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[FileConnection]:
         """One short write transaction, begun IMMEDIATE, committed when the block ends well.
 
         `wait` bounds, more tightly than usual, how long the lock is waited for. Raises StoreError when the file was
@@ -272,7 +272,7 @@ class Database:
             self._bound_log(connection)
 
     @contextlib.contextmanager
-    def _begun(self, durable: bool, wait: float) -> Iterator[sqlite3.Connection]:
+    def _begun(self, durable: bool, wait: float) -> Iterator[FileConnection]:
         """A connection with the write lock of the file that the path names.
 
         The file is looked at again when the lock is held, for which a writer may have waited long.
@@ -430,7 +430,7 @@ class Database:
         self._prepared = True
 
     @contextlib.contextmanager
-    def transaction(self, *, batch: bool = False) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, batch: bool = False) -> Iterator[FileConnection]:
         """One durable transaction for everything that this thread writes in the block; what it reads is read in it.
 
         With `batch`, `self.batch` is the same id for all of it. Not for compacting, and not for reading a snapshot.
@@ -456,7 +456,7 @@ class Database:
         """The batch id of this thread's transaction for several writes; '' outside of one."""
         return self._mine.batch
 
-    def _writer(self, durable: bool) -> sqlite3.Connection:
+    def _writer(self, durable: bool) -> FileConnection:
         generation, connection = self._writers.get(durable, (-1, None))
         if connection is not None and generation == self.generation:
             return connection

@@ -163,7 +163,7 @@ class _Run:
 
 def _keyword_index(engine: SqliteEngine) -> Check:
     """FTS5's own check of its index against the tokens: it is a command, so it needs a transaction that may write."""
-    with engine.write() as connection:
+    with engine.write_transaction() as connection:
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('integrity-check')")
     return Check("keyword index, inside", True, "every token leads to its records")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
@@ -16,14 +16,18 @@ from mindex.ids import new_id
 from mindex.store.background import BackgroundWriter
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.file_guard import EPOCH, put_epoch
 from mindex.store.sqlite.migrations import migrate, version_of
 from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits, Postings, drop_postings
 from mindex.store.sqlite.queries import read_value
 from mindex.store.sqlite.row_checksums import watch_writes
+from mindex.store.sqlite.sql_connection import DIALECT
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.store.sqlite.vectors import SqliteVectors
+
+T = TypeVar("T")
 
 # Opening a file does not wait longer than this for another process that rebuilds the keyword index.
 _REBUILD_WAIT = 2.0
@@ -35,7 +39,9 @@ _STATE = "SELECT key, value FROM meta WHERE key IN ('analyzer', 'restoring')"
 
 
 class SqliteEngine:
-    """One open database file."""
+    """One open database file. Implements `mindex.store.sql.statements.Engine`."""
+
+    dialect = DIALECT
 
     def __init__(self, path: Path, *, wait: float, posting_limits: PostingLimits = POSTING_LIMITS) -> None:
         self.database = Database(path, wait=wait)
@@ -45,8 +51,9 @@ class SqliteEngine:
         except BaseException:
             self.database.close()
             raise
-        self.background = BackgroundWriter(
-            self._write_in_background,
+        self.read = self.database.read
+        self.background: BackgroundWriter[FileConnection] = BackgroundWriter(
+            self.write_cache,
             read_only=self.database.read_only,
             in_transaction=lambda: self.database.moment is not None,
         )
@@ -98,18 +105,24 @@ class SqliteEngine:
                 f"{self.database.path} was indexed by a newer mindex", "restart this process after the upgrade"
             )
 
+    def write(self, work: Callable[[FileConnection], T], *, durable: bool = False) -> T:
+        """Run a function in one write transaction."""
+        with self.write_transaction(durable=durable) as connection:
+            return work(connection)
+
+    def write_cache(self, work: Callable[[FileConnection], T]) -> T:
+        """Run a function in one write transaction, whichever version the file has."""
+        with self.database.write() as connection:
+            return work(connection)
+
     @contextmanager
-    def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self, *, durable: bool = False) -> Iterator[FileConnection]:
         """One write transaction; `durable` survives a power cut once it returned. See `Database.write`."""
         inside = self.database.moment is not None  # of a transaction for several writes, which has asked
         with self.database.write(durable=durable) as connection:
             if not inside:
                 self.may_write(connection)
             yield connection
-
-    def _write_in_background(self, run: Callable[[sqlite3.Connection], None]) -> None:
-        with self.database.write() as connection:
-            run(connection)
 
     def close(self) -> None:
         self.postings.close()

@@ -18,6 +18,7 @@ from mindex.store.rules.link_targets import targets_by_source
 from mindex.store.sqlite import access_log, program_numbers, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
+from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.history_rows import read_change_rows, read_changes, to_changes
 from mindex.store.sqlite.queries import LARGEST_OFFSET, read_among, read_column, read_value
 
@@ -131,7 +132,7 @@ class SqliteEntries:
         once: bool = False,
         links: Sequence[NewLink] = (),
     ) -> tuple[AddOutcome, ...]:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             if unique or once or len(records) < _FEW:
                 statements = self._statements(connection)
                 outcomes = tuple(
@@ -146,7 +147,7 @@ class SqliteEntries:
             return outcomes
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             statements = self._statements(connection)
             return rules.revise(statements, id_, change, by=by, action=action, reason=reason, unique=unique)
 
@@ -156,7 +157,7 @@ class SqliteEntries:
         return purge(self._engine, ids)
 
     def link(self, links: Sequence[NewLink]) -> None:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             _link(connection, links)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
@@ -165,7 +166,7 @@ class SqliteEntries:
 
     def prune_access_log(self, *, oldest: int, rows: int) -> None:
         self._engine.background.flush()
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             access_log.prune(connection, oldest=oldest, rows=rows)
 
     def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
@@ -181,7 +182,7 @@ class SqliteEntries:
 
     def forget_queries(self, queries: Sequence[str]) -> int:
         self._engine.background.flush()
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             forget = "UPDATE access_log SET query = '' WHERE query = ?"
             return connection.executemany(forget, [(one,) for one in queries]).rowcount if queries else 0
 
@@ -201,7 +202,7 @@ class SqliteEntries:
             return numbering.read(self._statements(connection), program, ids)
 
     def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             return numbering.give(self._statements(connection), program, records)
 
     def agents(self) -> tuple[str, ...]:
@@ -296,10 +297,10 @@ class SqliteEntries:
         return MemoryStatistics(total, by_type, importance, confidence, accesses, oldest, newest)
 
     def usage(self, filters: Filters, *, limit: int) -> UsageCounts:
-        from mindex.store.sqlite.usage import read_usage  # no search needs it
+        from mindex.store.sql.usage import read_usage  # no search needs it
 
         with self._database.read() as connection:
-            return read_usage(connection, filters, limit, now_ms())
+            return read_usage(connection, condition(filters, now_ms()), limit)
 
     # ── export and import ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -317,12 +318,12 @@ class SqliteEntries:
     ) -> tuple[RestoreOutcome, ...]:
         from mindex.store.rules.import_entries import restore  # no search needs it
 
-        with self._engine.write(durable=True) if preview is None else self._database.read() as connection:
+        with self._engine.write_transaction(durable=True) if preview is None else self._database.read() as connection:
             return restore(self._statements(connection), rows, restore_options, preview)
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
         rows = [(source, link.target, link.kind, link.weight, link.created_at) for source, link in links]
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             return connection.executemany(_PUT_LINK.format(otherwise="IGNORE"), rows).rowcount if rows else 0
 
     def owners(self, ids: Iterable[str]) -> dict[str, str]:
@@ -347,11 +348,11 @@ class SqliteEntries:
             return read_value(connection, f"SELECT 1 {_UNEXTRACTED} AND r.id = ?", id_) is not None
 
     def mark_extracted(self, id_: str, facts: int) -> None:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             connection.execute(_MARK_EXTRACTED, (id_, now_ms(), facts))
 
     def record_extraction_failure(self, id_: str) -> None:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             connection.execute(_MARK_UNANSWERED, (id_, now_ms()))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mindex.errors import StoreBusyError
 from mindex.store.sqlite.errors import is_busy, lacks_space
-from mindex.store.sqlite.row_checksums import Connection
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 # While a process has such a connection, all that it opens share its lock.
 ALONE = "rw&vfs=unix-excl"
@@ -28,7 +28,7 @@ _WITHOUT_LOCKS = "ro&vfs=unix-none"
 _FilesState = tuple[tuple[int, int, int, int] | None, ...]
 
 
-class FileConnection(Connection):
+class FileConnection(SqlConnection):
     """A connection that knows how its file was opened."""
 
     path = Path()

@@ -13,7 +13,8 @@ from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.record_json import decode_texts, encode
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
 from mindex.store.rules.filters import is_glob
-from mindex.store.sqlite import caches, keyword, record_rows
+from mindex.store.sql import caches
+from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.filter_sql import path_clause
 from mindex.store.sqlite.queries import marks, read_column, read_value
@@ -111,7 +112,7 @@ class SqliteFiles:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def put_collection(self, collection: Collection) -> None:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             rows = connection.execute(
                 "SELECT name, root FROM collections WHERE name = ? OR root = ?", (collection.name, collection.root)
             )
@@ -124,7 +125,7 @@ class SqliteFiles:
 
     def remove_collection(self, name: str) -> int:
         self._engine.background.flush()
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             ids = read_column(connection, f"{_DOCUMENT} WHERE c.name = ?", name)
             removed = sum(_remove_document(connection, id_) for id_ in ids)
             connection.execute("DELETE FROM collections WHERE name = ?", (name,))
@@ -133,7 +134,7 @@ class SqliteFiles:
 
     def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
         applied = ChunkCounts()
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             for id_ in removed:  # first: a new file may be where an old one was
                 applied += ChunkCounts(removed=_remove_document(connection, id_))
             for update in updates:
@@ -141,12 +142,12 @@ class SqliteFiles:
         return applied
 
     def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             return sum(_set_context(connection, id_, context) for id_, context in contexts)
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
         self._engine.background.flush()  # contexts that wait to be cached must go, too
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             for name in collections:
                 caches.forget_contexts(connection, name)
             ids = _chunk_ids(connection, collections, "r.context != ''")

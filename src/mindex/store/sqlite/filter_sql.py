@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from mindex.analyzer import fold
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.rules.filters import is_glob
+from mindex.store.sql.dialect import Condition
 from mindex.store.sqlite.queries import marks, read_value
-from mindex.values import dataclass
 
 Parameter = str | int | float
 
@@ -22,14 +22,6 @@ _OTHERS = """
 SELECT 1 FROM records WHERE agent IN ('', ?1) AND kind < ?2
 UNION ALL SELECT 1 FROM records WHERE agent IN ('', ?1) AND kind > ?2 LIMIT 1
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A WHERE clause over `records r` with its parameters."""
-
-    sql: str
-    parameters: tuple[Parameter, ...]
 
 
 Demand = tuple[str, tuple[Parameter, ...]]

@@ -3,7 +3,8 @@
 import sqlite3
 
 from mindex.datatypes import Filters
-from mindex.store.sqlite.filter_sql import Condition, condition, sees_everything
+from mindex.store.sql.dialect import Condition
+from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.queries import marks, read_value
 from mindex.values import dataclass, replace
 

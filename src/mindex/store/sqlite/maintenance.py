@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from mindex.optional_packages import missing_packages
 from mindex.store.base import CollectionCount, StoreStatus
-from mindex.store.sqlite import caches, keyword, record_rows
+from mindex.store.sql import caches
+from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
 from mindex.store.sqlite.row_checksums import add_checksums
 
@@ -66,7 +67,7 @@ class SqliteMaintenance:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
         from mindex.store.sqlite.health import checks, drop_unusable_vectors  # as in `check`
 
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             add_checksums(connection, "WHERE checksum IS NULL")
             whole = keyword.repair(connection)
             if not (whole and all(check.ok for check in checks(connection))):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mindex.datatypes import AllOf, AnyOf, KeywordNode, Term
 from mindex.store.results import ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
-from mindex.store.sqlite.filter_sql import Condition
+from mindex.store.sql.dialect import Condition
 from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.keyword_scope import Scope
 from mindex.store.sqlite.posting_index import LoadedPostings

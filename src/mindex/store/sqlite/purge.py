@@ -7,7 +7,8 @@ from mindex.datatypes import PurgeResult
 from mindex.datatypes.consolidation import FROM
 from mindex.errors import StoreError
 from mindex.store.cache_kinds import TEXT_CACHES
-from mindex.store.sqlite import caches, record_rows
+from mindex.store.sql import caches
+from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.queries import batches, marks, read_column, read_value
 
@@ -41,7 +42,7 @@ def purge(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
 def _delete(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
     removed = vectors = history = 0
     facts: dict[str, None] = {}
-    with engine.write(durable=True) as connection:
+    with engine.write_transaction(durable=True) as connection:
         for batch in batches(ids):
             found = connection.execute(f"SELECT key, text FROM records WHERE id IN {marks(batch)}", batch).fetchall()
             keys = [key for key, _ in found]
@@ -61,7 +62,9 @@ def _delete(engine: SqliteEngine, ids: Sequence[str]) -> PurgeResult:
 
 def _erase(engine: SqliteEngine) -> bool:
     """Remove what deleted rows left in indexes and free pages. Returns whether nothing of them is left."""
-    with engine.write() as connection:  # deleted words stay in the segments of the index until they are merged
+    with (
+        engine.write_transaction() as connection
+    ):  # deleted words stay in the segments of the index until they are merged
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
     engine.vectors.pack(force=True)
     engine.postings.build_anew()

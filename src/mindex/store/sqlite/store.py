@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
-from mindex.store.sqlite.access_tokens import SqliteTokens
-from mindex.store.sqlite.caches import CACHE_ROWS, SqliteCaches
+from mindex.store.sql.caches import CACHE_ROWS, SqlCaches
 from mindex.store.sqlite.connection import DEFAULT_WAIT
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entries import SqliteEntries
@@ -19,6 +18,8 @@ from mindex.store.sqlite.retrieval import SqliteRetrieval
 from mindex.store.sqlite.vector_store import SqliteVectorStore
 
 if TYPE_CHECKING:
+    from mindex.store.sql.access_tokens import SqlTokens
+    from mindex.store.sqlite.file_access import FileConnection
     from mindex.store.sqlite.sync import SqliteSync
 
 
@@ -45,9 +46,14 @@ class SqliteStore:
         self.entries = SqliteEntries(engine, logs_access=logs_access)
         self.retrieval = SqliteRetrieval(engine)
         self.vectors = SqliteVectorStore(engine)
-        self.caches = SqliteCaches(engine, cache_rows)
-        self.tokens = SqliteTokens(engine)
+        self.caches = SqlCaches(engine, cache_rows)
         self.maintenance = SqliteMaintenance(engine)
+
+    @cached_property
+    def tokens(self) -> SqlTokens[FileConnection]:
+        from mindex.store.sql.access_tokens import SqlTokens  # only a server needs them
+
+        return SqlTokens(self._engine)
 
     @cached_property
     def sync(self) -> SqliteSync:

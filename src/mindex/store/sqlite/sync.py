@@ -37,7 +37,7 @@ class SqliteSync:
             return {key.removeprefix(_PREFIX): value for key, value in rows}
 
     def put_fact(self, name: str, value: str) -> None:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_PREFIX + name, value))
 
     def unsynced(self, after: int, limit: int) -> tuple[Change, ...]:
@@ -45,7 +45,7 @@ class SqliteSync:
             return tuple(to_changes(connection, read_change_rows(connection, _UNSYNCED, after, limit)))
 
     def put(self, rows: Sequence[SyncRow]) -> None:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             connection.executemany(_PUT, [(one.stamp, one.record, one.line, one.change) for one in rows])
 
     def of_records(self, records: Sequence[str]) -> tuple[SyncRow, ...]:
@@ -72,7 +72,7 @@ class SqliteSync:
             return tuple(read_column(connection, _PURGED))
 
     def drop(self, stamps: Sequence[str]) -> None:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             connection.executemany("DELETE FROM synced_changes WHERE stamp = ?", [(one,) for one in stamps])
 
     def duplicate_of(self, id_: str, unique: str = "") -> str | None:
@@ -80,7 +80,7 @@ class SqliteSync:
             return duplicate_of(SqliteEntryStatements(connection, self._database.moment or now_ms()), id_, unique)
 
     def put_merged(self, merged: Sequence[MergedRecord]) -> None:
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             statements = _SyncStatements(connection, self._database.moment or now_ms())
             for one in merged:
                 put_merged(statements, one)

@@ -100,12 +100,12 @@ class SqliteVectorStore:
             return spaces.read_spaces(connection, counted=counted)
 
     def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             rules.begin(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
 
     def switch_space(self, model: Model) -> bool:
         # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             return rules.switch(spaces.SqliteSpaceStatements(connection), model)
 
     def rename_space(
@@ -118,7 +118,7 @@ class SqliteVectorStore:
         mixed: bool = False,
     ) -> bool:
         # Durable: vectors of the new model that are stored afterwards must not be found under the old name.
-        with self._engine.write(durable=True) as connection:
+        with self._engine.write_transaction(durable=True) as connection:
             statements = spaces.SqliteSpaceStatements(connection)
             return rules.rename(statements, old, new, embedder_spec, canary, mixed=mixed)
 
@@ -140,7 +140,7 @@ class SqliteVectorStore:
             return int(read_value(connection, f"SELECT count(*) {_OF_FORMER}", active, former.done, former.until))
 
     def pass_former(self, position: int) -> None:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             rules.pass_former(spaces.SqliteSpaceStatements(connection), position)
 
     def canary(self, model: Model) -> VectorArray | None:
@@ -148,7 +148,7 @@ class SqliteVectorStore:
             return spaces.read_canary(connection, model)
 
     def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        with self._engine.write() as connection:
+        with self._engine.write_transaction() as connection:
             return spaces.put_canary(connection, model, vector)
 
     def drop_unused_spaces(self) -> int:

@@ -1,0 +1,1 @@
+"""What the SQLite and the PostgreSQL engine say in the same SQL, written once."""

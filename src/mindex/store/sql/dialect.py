@@ -1,0 +1,85 @@
+"""What an engine spells differently in the SQL that the engines share.
+
+A shared query has `?` for each parameter, and a `$word` for each part that an engine spells in its own way: `r.$key`
+is the column by which other tables name a record, `$session(r)` an expression over the row `r`. Every engine has the
+same words, which `WORDS` explains. A shared query contains neither `%` nor a literal `?`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.store.sql.statements import Statements
+
+S = TypeVar("S", bound="Statements")
+
+WORDS = {
+    "key": "the column of `records` that `record`, `source` and `target` of other tables name",
+    "order": "the column of `records` whose order is that in which records were added",
+    "document": "the condition that joins a record `r` with its document `d`",
+    "vector": "the condition that joins a record `r` with its vectors, whose alias is the argument",
+    "first": "the condition that leaves one row of the vectors of each record, whose alias is the argument",
+    "session": "the session of a turn, whose alias is the argument",
+    "property": "the value of the field of `records.fields` that is named by a parameter",
+    "among": "the condition that an expression is one of many values; see `Statements.among`",
+    "checksum": "the checksum behind the columns of a row, if the engine has one; see `Statements.sound`",
+    "contains": "the condition that a text contains a pattern, the case of ASCII letters aside; takes a parameter",
+    "by_code_point": "the collation by which texts are ordered by code point",
+    "unindexed": "the column in the argument, so that no index is used for it",
+    "greatest": "the function that returns the greater of two values",
+    "day": "the number of the day since 1970 of the time in the argument",
+    "cache_key": "the columns of the primary key of `cache`",
+    "spaces": "the table of embedding spaces",
+    "space": "the column of `vectors` that names a space",
+    "description": "the column of the table of spaces that says how the embedder is made again",
+}
+_WORD = re.compile(r"\$([a-z_]+)(?:\(([\w.]*)\))?")
+_SPELLED_QUERIES = 512
+
+
+class Dialect:
+    """The words of one engine, and how it stores lists of texts."""
+
+    def __init__(
+        self,
+        words: Mapping[str, str],
+        *,
+        mark: str = "?",
+        array: Callable[[Sequence[str]], object],
+        texts: Callable[[Any], tuple[str, ...]],
+    ) -> None:
+        """`{}` in a word stands for its argument. `array` makes the value of a list's column, `texts` reads it."""
+        self._words = words
+        self._mark = mark
+        self.array = array
+        self.texts = texts
+        self.spell = lru_cache(_SPELLED_QUERIES)(self._spell)
+
+    def _spell(self, query: str) -> str:
+        """Return a shared query as the engine understands it."""
+        spelled = _WORD.sub(lambda word: self._words[word[1]].replace("{}", word[2] or ""), query)
+        return spelled if self._mark == "?" else spelled.replace("?", self._mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A WHERE clause with its parameters."""
+
+    sql: str
+    parameters: tuple[object, ...] = ()
+
+
+def join(operator: str, conditions: Iterable[Condition]) -> Condition:
+    conditions = list(conditions)
+    return Condition(
+        operator.join(one.sql for one in conditions), tuple(value for one in conditions for value in one.parameters)
+    )
+
+
+def prefix_range(start: str) -> tuple[str, str]:
+    """Bounds between which a text begins so, compared by code point: from the first, below the second."""
+    return start, f"{start}\U0010ffff"

@@ -1,0 +1,26 @@
+"""How PostgreSQL spells the SQL that the engines share."""
+
+from mindex.clock import DAY_MS
+from mindex.store.engine_parts import Dialect
+
+_WORDS = {
+    "key": "id",
+    "order": "seq",
+    "document": "d.collection = r.owner AND d.id = r.document",
+    "vector": "{}.owner = r.owner AND {}.record = r.id",
+    "first": "{}.piece = 0",
+    "session": "{}.fields ->> 'session_id'",
+    "property": "fields ->> ?",
+    "among": "= ANY(?)",
+    "checksum": "",
+    "contains": "ILIKE ?",
+    "by_code_point": 'COLLATE "C"',
+    "unindexed": "{}",
+    "greatest": "greatest",
+    "day": f"floor({{}} / {DAY_MS}.0)::bigint",
+    "cache_key": "kind, key, login",
+    "spaces": "spaces",
+    "space": "space",
+    "description": "description",
+}
+DIALECT = Dialect(_WORDS, mark="%s", array=list, texts=tuple)
