@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
@@ -16,6 +16,9 @@ from mindex_postgres.address import Address
 from mindex_postgres.connection import Database, Transaction
 from mindex_postgres.dialect import DIALECT
 from mindex_postgres.migrations import migrate
+
+if TYPE_CHECKING:
+    from mindex.store.engine_parts import RecordRows
 
 T = TypeVar("T")
 
@@ -31,6 +34,7 @@ class PostgresEngine:
     """One open database. Implements `Engine` of the SQL that the engines share."""
 
     dialect = DIALECT
+    records: RecordRows[Transaction] = record_rows
 
     def __init__(self, address: Address, *, wait: float, replica: Address | None = None, creates: bool = True) -> None:
         self.database = Database(address, wait=wait)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from mindex.clock import now_ms
 from mindex.datatypes import Change, Record, Slot
 from mindex.ids import content_hash
-from mindex.store.engine_parts import record_json
-from mindex_postgres import program_numbers, record_rows, spaces, vectors
+from mindex.store.engine_parts import record_json, space_rows
+from mindex_postgres import program_numbers, record_rows, vectors
 from mindex_postgres.connection import Transaction
 
 if TYPE_CHECKING:  # only an import needs them
@@ -169,10 +169,10 @@ class PostgresEntryStatements:
         self._transaction.defer(_PUT_EXTRACTION, id_, extraction.at, extraction.facts)
 
     def serving_space(self) -> str:
-        return spaces.read_roles(self._transaction).active
+        return space_rows.read_roles(self._transaction).active
 
     def has_canary(self, fingerprint: str) -> bool:
-        return spaces.has_canary(self._transaction, fingerprint)
+        return space_rows.has_canary(self._transaction, fingerprint)
 
     def put_exported_vectors(self, id_: str, exported: ExportedVectors) -> None:
         self._transaction.defer(_PUT_SPACE, exported.model, exported.dimensions, now_ms())

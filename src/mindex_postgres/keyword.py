@@ -18,6 +18,7 @@ from mindex.store.engine_parts import (
     bm25,
     first_of_each_group,
     join,
+    space_rows,
 )
 from mindex.values import dataclass
 from mindex_postgres import words
@@ -31,7 +32,6 @@ from mindex_postgres.filter_sql import (
     sees_everything,
     token_condition,
 )
-from mindex_postgres.spaces import read_roles
 
 # `w` is first a row of `terms`, then one of the best of them: what is wanted of these alone is read for no other row.
 _RANKED = """
@@ -104,7 +104,7 @@ def search(transaction: Transaction, query: KeywordQuery, filters: Filters, limi
         hits,
         statistics if query.tokens else TermStatistics(0, {}),
         {id_: bm25.matched_tokens(past[id_], query.tokens) if id_ in past else found[id_].matched for id_ in described},
-        read_roles(transaction).active,
+        space_rows.read_roles(transaction).active,
         {id_: bm25.length(past[id_]) if id_ in past else found[id_].length + found[id_].gaps for id_ in described},
     )
 

@@ -10,9 +10,17 @@ import numpy as np
 
 from mindex.clock import now_ms
 from mindex.datatypes import Filters, Model, VectorArray
-from mindex.store.engine_parts import Condition, NearestRecords, ScoredRecord, kind_group, query_vector, require_role
+from mindex.store.engine_parts import (
+    Condition,
+    NearestRecords,
+    ScoredRecord,
+    kind_group,
+    query_vector,
+    require_role,
+    space_rows,
+)
 from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
-from mindex_postgres import spaces, words
+from mindex_postgres import words
 from mindex_postgres.connection import Transaction
 from mindex_postgres.filter_sql import condition, is_unrestricted, sees_everything
 from mindex_postgres.record_rows import vector_count
@@ -71,8 +79,8 @@ def _first_pieces(limit: int) -> int:
 def search(transaction: Transaction, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
     """See `RetrievalStore.nearest`. In a filtered scope of many pieces, `size` counts all pieces of the group."""
     query = query_vector(model, vector)
-    require_role(spaces.read_roles(transaction), model)
-    space = spaces.key_of(transaction, model.fingerprint)
+    require_role(space_rows.read_roles(transaction), model)
+    space = space_rows.key_of(transaction, model.fingerprint)
     if space is None:
         return NearestRecords((), 0)
     now, text = now_ms(), as_text(query)
@@ -99,8 +107,8 @@ def neighbours(
     transaction: Transaction, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float
 ) -> tuple[dict[str, float], ...]:
     """See `RetrievalStore.neighbours`. For many vectors, all pieces in scope are read once and compared here."""
-    require_role(spaces.read_roles(transaction), model)
-    space, (group,), now = spaces.key_of(transaction, model.fingerprint), _groups(filters), now_ms()
+    require_role(space_rows.read_roles(transaction), model)
+    space, (group,), now = space_rows.key_of(transaction, model.fingerprint), _groups(filters), now_ms()
     pieces = 0 if space is None else words.read_counts(transaction, [name := vector_count(space, group)])[name]
     if len(vectors) < FEW or pieces > _READ_FOR_EACH * len(vectors):
         return one_by_one(lambda vector: search(transaction, model, vector, filters, limit), vectors, least)

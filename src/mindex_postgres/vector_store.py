@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from logging import getLogger
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
 from mindex.datatypes import Model, Record, RecordVectors, VectorArray
 from mindex.errors import MindexError, StoreError
+from mindex.store.engine_parts import SqlVectorStore, space_rows
 from mindex.store.engine_parts import spaces as rules
-from mindex_postgres import record_rows, spaces, vectors, words
+from mindex_postgres import record_rows, vectors, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import IS_OWNER, PostgresEngine
 from mindex_postgres.row_security import writable_record
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.datatypes import EmbedderSpec, Space
+    from mindex.datatypes import EmbedderSpec
+
+T = TypeVar("T")
 
 _PENDING = """
 r.retired_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.owner = r.owner AND v.record = r.id
     AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s)
 )
-"""
-_EMBEDDED = """
-SELECT r.id FROM vectors v JOIN records r ON r.owner = v.owner AND r.id = v.record AND r.retired_at IS NULL
-WHERE v.piece = 0 AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s) ORDER BY r.seq LIMIT %s
-"""
-_OF_FORMER = """
-FROM vectors v JOIN records r ON r.owner = v.owner AND r.id = v.record AND r.retired_at IS NULL
-WHERE v.piece = 0 AND v.space = (SELECT key FROM spaces WHERE fingerprint = %s) AND r.seq > %s AND r.seq <= %s
 """
 _INDEXES = """
 SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -60,11 +55,12 @@ DELETE FROM vectors WHERE (owner, record, space, piece) IN (
 
 
 @run_again
-class PostgresVectorStore:
+class PostgresVectorStore(SqlVectorStore[Transaction]):
     """Implements `mindex.store.base.VectorStore`."""
 
     def __init__(self, engine: PostgresEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
+        self._engine: PostgresEngine = engine
         self._database = engine.database
         self._builder: threading.Thread | None = None
 
@@ -143,42 +139,19 @@ class PostgresVectorStore:
         with self._database.read() as transaction:
             return lacking_indexes(transaction) if transaction.value(IS_OWNER) else []
 
-    def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
-        return {one.record: cast("VectorArray", one.vectors) for one in self.with_fluency(model, ids)}
-
     def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
         with self._database.read() as transaction:
             return vectors.read_stored(transaction, model, ids)
 
-    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        with self._database.read() as transaction:
-            return record_rows.read_records(transaction, transaction.column(_EMBEDDED, model.fingerprint, limit))
-
     # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def active_space(self) -> str:
-        with self._database.read() as transaction:
-            return spaces.read_roles(transaction).active
-
-    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        with self._database.read() as transaction:
-            return spaces.read_spaces(transaction, counted=counted)
-
-    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        def begin(transaction: Transaction) -> None:
+    def _change_spaces(self, work: Callable[[space_rows.SqlSpaceStatements], T], *, durable: bool = False) -> T:
+        def change(transaction: Transaction) -> T:
             self._require_all(transaction)
-            spaces.lock_spaces(transaction)
-            rules.begin(spaces.PostgresSpaceStatements(transaction), model, embedder_spec)
+            vectors.lock_spaces(transaction)
+            return work(space_rows.SqlSpaceStatements(transaction))
 
-        self._engine.write(begin)
-
-    def switch_space(self, model: Model) -> bool:
-        def switch(transaction: Transaction) -> bool:
-            self._require_all(transaction)
-            spaces.lock_spaces(transaction)
-            return rules.switch(spaces.PostgresSpaceStatements(transaction), model)
-
-        return self._engine.write(switch)
+        return self._engine.write(change, durable=durable)
 
     def _require_all(self, transaction: Transaction) -> None:
         """Raise StoreError for a login that does not see all records: it cannot embed those that it does not see."""
@@ -188,58 +161,16 @@ class PostgresVectorStore:
                 "have a login of the owner's role run `mindex reembed`",
             )
 
-    def rename_space(
-        self,
-        old: Model,
-        new: Model,
-        embedder_spec: EmbedderSpec,
-        canary: VectorArray | None = None,
-        *,
-        mixed: bool = False,
-    ) -> bool:
-        def rename(transaction: Transaction) -> bool:
-            self._require_all(transaction)
-            spaces.lock_spaces(transaction)
-            statements = spaces.PostgresSpaceStatements(transaction)
-            return rules.rename(statements, old, new, embedder_spec, canary, mixed=mixed)
-
-        return self._engine.write(rename)
-
-    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
-        with self._database.read() as transaction:
-            if (former := spaces.read_former(transaction)).is_empty:
-                return (), 0
-            active = spaces.read_roles(transaction).active
-            query = f"SELECT r.id, r.seq {_OF_FORMER} ORDER BY r.seq LIMIT %s"
-            rows = transaction.rows(query, active, former.done, former.until, limit)
-            position = rows[-1][1] if len(rows) == limit else former.until
-            return record_rows.read_records(transaction, [id_ for id_, _ in rows]), position
-
-    def count_former(self) -> int:
-        with self._database.read() as transaction:
-            if (former := spaces.read_former(transaction)).is_empty:
-                return 0
-            active = spaces.read_roles(transaction).active
-            return int(transaction.value(f"SELECT count(*) {_OF_FORMER}", active, former.done, former.until))
-
-    def pass_former(self, position: int) -> None:
-        def note(transaction: Transaction) -> None:
-            self._require_all(transaction)
-            spaces.lock_spaces(transaction)
-            rules.pass_former(spaces.PostgresSpaceStatements(transaction), position)
-
-        self._engine.write(note)
-
-    def canary(self, model: Model) -> VectorArray | None:
-        with self._database.read() as transaction:
-            return spaces.read_canary(transaction, model)
-
     def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        return self._engine.write(lambda transaction: spaces.put_canary(transaction, model, vector))
+        def put(transaction: Transaction) -> VectorArray:
+            vectors.lock_spaces(transaction)
+            return space_rows.put_canary(transaction, model, vector, sees_all=not transaction.restricted)
+
+        return self._engine.write(put)
 
     def drop_unused_spaces(self) -> int:
         with self._database.read() as transaction:
-            unused = () if transaction.restricted else transaction.rows(spaces.UNUSED)
+            unused = () if transaction.restricted else transaction.rows(space_rows.UNUSED)
         for key, fingerprint in unused:
             self._drop_space(key, fingerprint)
         return len(unused)
@@ -274,8 +205,8 @@ def lacking_indexes(transaction: Transaction) -> list[tuple[str, bool, int, int,
 
 def _drop_vectors(transaction: Transaction, key: int, fingerprint: str) -> bool:
     """Remove some vectors of a space that is not in use, and at last the space. Returns whether more are left."""
-    spaces.lock_spaces(transaction)
-    if (key, fingerprint) not in transaction.rows(spaces.UNUSED):
+    vectors.lock_spaces(transaction)
+    if (key, fingerprint) not in transaction.rows(space_rows.UNUSED):
         return False  # it is in use again, or another process was faster
     gone = transaction.rows(_DROP_SOME, key, _ROWS_AT_ONCE)
     for (group,) in gone:
@@ -283,5 +214,5 @@ def _drop_vectors(transaction: Transaction, key: int, fingerprint: str) -> bool:
     if len(gone) == _ROWS_AT_ONCE:
         return True
     transaction.run("DELETE FROM spaces WHERE key = %s", key)
-    transaction.run("DELETE FROM meta WHERE key = %s", spaces.canary_key(fingerprint))
+    space_rows.forget_canary(transaction, fingerprint)
     return False

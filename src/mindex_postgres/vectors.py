@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from mindex.datatypes import Model, RecordVectors, VectorArray
 from mindex.ids import short_hash
-from mindex.store.engine_parts import KindGroup, kind_group
+from mindex.store.engine_parts import KindGroup, kind_group, space_rows
 from mindex.store.engine_parts import spaces as rules
-from mindex_postgres import record_rows, spaces
+from mindex_postgres import record_rows
 from mindex_postgres.connection import Transaction
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
@@ -41,18 +41,28 @@ FROM vectors v JOIN spaces s ON s.key = v.space WHERE v.record = %s ORDER BY s.f
 """
 
 
+def lock_spaces(transaction: Transaction) -> None:
+    """Let no other transaction store vectors, or change which space is which, until this one ends."""
+    transaction.lock("spaces")
+
+
+def lock_spaces_shared(transaction: Transaction) -> None:
+    """Let no other transaction change which space is which until this one ends; several may store vectors at once."""
+    transaction.lock_shared("spaces")
+
+
 def put(
     transaction: Transaction, model: Model, embedded: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None
 ) -> int:
     """Store vectors, in place of earlier ones. Returns how many records got theirs; see `VectorStore.put`."""
-    statements = spaces.PostgresSpaceStatements(transaction)
+    statements = space_rows.SqlSpaceStatements(transaction)
     if statements.must_claim(model, embedder_spec):
-        spaces.lock_spaces(transaction)
+        lock_spaces(transaction)
         rules.claim(statements, model, embedder_spec)
     else:
-        spaces.lock_spaces_shared(transaction)
+        lock_spaces_shared(transaction)
         rules.require_role(statements.roles(), model, filling=True)
-    key = spaces.key_of(transaction, model.fingerprint)
+    key = space_rows.key_of(transaction, model.fingerprint)
     assert key is not None
     return _store(transaction, key, _unchanged(transaction, embedded))
 

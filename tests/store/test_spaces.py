@@ -15,9 +15,9 @@ from mindex.datatypes import Filters, Model, Record, RecordVectors
 from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
 from mindex.providers.packaged_models import MINILM
+from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
-from mindex.store.sqlite.spaces import read_roles
 from mindex.store.sqlite.store import SqliteStore
 from mindex.store.sqlite.vector_store import VECTORS_OF_RECORDS
 

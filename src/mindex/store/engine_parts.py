@@ -60,11 +60,13 @@ from mindex.store.rules.spaces import (
     require_role,
 )
 from mindex.store.rules.waiting_cache_values import WaitingCacheValues
-from mindex.store.sql import caches
+from mindex.store.sql import caches, space_rows
 from mindex.store.sql.access_tokens import SqlTokens
 from mindex.store.sql.caches import SqlCaches
 from mindex.store.sql.dialect import Condition, Dialect, join
+from mindex.store.sql.statements import RecordRows
 from mindex.store.sql.usage import read_usage
+from mindex.store.sql.vector_store import SqlVectorStore
 from mindex.store.sqlite.store import SqliteStore
 from mindex.store.sync_rows import MergedRecord, SyncRow
 from mindex.store.usage_counts import UsageCounts
@@ -97,12 +99,14 @@ __all__ = [
     "PlacedChunk",
     "RankingContext",
     "RankingSignals",
+    "RecordRows",
     "RestoreOptions",
     "RestoreOutcome",
     "ScoredRecord",
     "SpaceRoles",
     "SqlCaches",
     "SqlTokens",
+    "SqlVectorStore",
     "SqliteStore",
     "StoredChunk",
     "SyncRow",
@@ -148,6 +152,7 @@ __all__ = [
     "refuse_password",
     "require_role",
     "restore",
+    "space_rows",
     "spaces",
     "targets_by_source",
     "without_nul",

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
+from mindex.datatypes import Record
 from mindex.store.background import BackgroundWriter
 from mindex.store.sql.dialect import Dialect, S
 
 Row = Sequence[Any]
 T = TypeVar("T")
+S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Statements(Protocol):
@@ -51,10 +53,21 @@ class Statements(Protocol):
         """
 
 
+class RecordRows(Protocol[S_contra]):
+    """How an engine reads whole records."""
+
+    def read_records(self, statements: S_contra, ids: Sequence[str], /, *, retired: bool = False) -> tuple[Record, ...]:
+        """Records in the order of the ids; with `retired` also those that are not live."""
+
+    def read_record(self, statements: S_contra, id_: str, /) -> Record | None:
+        """One record, live or retired. Raises StoreError for a damaged one."""
+
+
 class Engine(Protocol[S]):
     """What the groups of one store share."""
 
     dialect: Dialect
+    records: RecordRows[S]
     background: BackgroundWriter[S]
 
     def read(self) -> AbstractContextManager[S]:

@@ -17,6 +17,7 @@ from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED
+from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.store.sqlite.table_scan import row_name, scan_table
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _keyword_index(engine: SqliteEngine) -> Check:
     return Check("keyword index, inside", True, "every token leads to its records")
 
 
-def _packed_vectors(engine: SqliteEngine, connection: sqlite3.Connection) -> Check:
+def _packed_vectors(engine: SqliteEngine, connection: SqlConnection) -> Check:
     """What a process loads at its start is what the vectors themselves give."""
     different = engine.vectors.differing_spaces(connection)
     message = f"those of {_first(different)} differ from the vectors" if different else "they are those of the vectors"

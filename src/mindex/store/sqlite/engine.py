@@ -24,6 +24,9 @@ from mindex.store.sqlite.queries import read_value
 from mindex.store.sqlite.row_checksums import watch_writes
 from mindex.store.sqlite.sql_connection import DIALECT
 
+if TYPE_CHECKING:
+    from mindex.store.sql.statements import RecordRows
+
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.store.sqlite.vectors import SqliteVectors
 
@@ -42,6 +45,7 @@ class SqliteEngine:
     """One open database file. Implements `mindex.store.sql.statements.Engine`."""
 
     dialect = DIALECT
+    records: RecordRows[FileConnection] = record_rows
 
     def __init__(self, path: Path, *, wait: float, posting_limits: PostingLimits = POSTING_LIMITS) -> None:
         self.database = Database(path, wait=wait)

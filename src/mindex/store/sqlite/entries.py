@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEnt
 from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.history_rows import read_change_rows, read_changes, to_changes
 from mindex.store.sqlite.queries import LARGEST_OFFSET, read_among, read_column, read_value
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class SqliteEntries:
     def _now(self) -> int:
         return self._database.moment or now_ms()
 
-    def _statements(self, connection: sqlite3.Connection) -> SqliteEntryStatements:
+    def _statements(self, connection: SqlConnection) -> SqliteEntryStatements:
         return SqliteEntryStatements(connection, self._now(), self._database.batch)
 
     def add(
@@ -368,7 +368,7 @@ def _extraction_scope(agent: str, retry_policy: RetryPolicy | None) -> tuple[str
     return f"{clause} {_RETRIED}", (*values, retry_policy.failures, retry_policy.since)
 
 
-def _link(connection: sqlite3.Connection, links: Sequence[NewLink]) -> None:
+def _link(connection: SqlConnection, links: Sequence[NewLink]) -> None:
     now = now_ms()
     rows = [(*ends, kind, weight, now) for one, other, kind, weight in links for ends in ((one, other), (other, one))]
     connection.executemany(_PUT_LINK.format(otherwise="REPLACE"), rows)

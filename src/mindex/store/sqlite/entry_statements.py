@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,9 +11,11 @@ from mindex.datatypes import Change, Record
 from mindex.datatypes.program_numbers import Slot
 from mindex.ids import content_hash
 from mindex.store import record_json
-from mindex.store.sqlite import program_numbers, record_rows, spaces
+from mindex.store.sql import space_rows
+from mindex.store.sqlite import program_numbers, record_rows
 from mindex.store.sqlite.queries import read_among, read_value
 from mindex.store.sqlite.row_checksums import checksum_of_texts
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 # A search does not wait for the values of a restore: they are imported when called.
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ FROM models m, records r WHERE m.fingerprint = ?2 AND m.dimensions = ?5 AND r.id
 class SqliteEntryStatements:
     """Implements `EntryStatements` and `RestoreStatements` in the transaction of one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, now: int = 0, batch: str = "") -> None:
+    def __init__(self, connection: SqlConnection, now: int = 0, batch: str = "") -> None:
         self._connection = connection
         self.now = now
         self.batch = batch
@@ -137,10 +138,10 @@ class SqliteEntryStatements:
         self._connection.execute(_PUT_EXTRACTION, (id_, extraction.at, extraction.facts))
 
     def serving_space(self) -> str:
-        return spaces.read_roles(self._connection).active
+        return space_rows.read_roles(self._connection).active
 
     def has_canary(self, fingerprint: str) -> bool:
-        return spaces.has_canary(self._connection, fingerprint)
+        return space_rows.has_canary(self._connection, fingerprint)
 
     def put_exported_vectors(self, id_: str, vectors: ExportedVectors) -> None:
         self._connection.execute(
@@ -155,7 +156,7 @@ class SqliteEntryStatements:
 class SqliteBulkStatements(SqliteEntryStatements):
     """Adds many entries in one transaction: looks everything up at once, and writes it with `flush`."""
 
-    def __init__(self, connection: sqlite3.Connection, now: int, batch: str, records: Sequence[Record]) -> None:
+    def __init__(self, connection: SqlConnection, now: int, batch: str, records: Sequence[Record]) -> None:
         super().__init__(connection, now, batch)
         hashes = [content_hash(record.text) for record in records if record.kind == "memory"]
         self._contents = super().same_content(hashes, now)

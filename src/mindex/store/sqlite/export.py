@@ -11,6 +11,7 @@ from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.queries import batches, marks, read_column, read_value
 from mindex.store.sqlite.row_checksums import is_damage, is_sound, note_damage
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 _PAGE = 50
 _IDS = "SELECT id FROM records WHERE agent = ? AND number IS NOT NULL AND kind != 'chunk' ORDER BY number"
@@ -36,7 +37,7 @@ WHERE r.id = ? ORDER BY l.at, l.key
 """
 
 
-def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool, log: bool) -> ExportSnapshot:
+def export_snapshot(connection: SqlConnection, agent: str, *, vectors: bool, log: bool) -> ExportSnapshot:
     """All entries of one agent or, for `*`, of all; the caller's transaction is open while rows are read."""
     known = read_column(connection, "SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")
     agents = sorted(name for name in known if agent in ("*", name))
@@ -47,7 +48,7 @@ def export_snapshot(connection: sqlite3.Connection, agent: str, *, vectors: bool
     return ExportSnapshot(last_numbers, total, _rows(connection, agents, vectors, log))
 
 
-def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool, log: bool) -> Iterator[ExportRow]:
+def _rows(connection: SqlConnection, agents: Sequence[str], vectors: bool, log: bool) -> Iterator[ExportRow]:
     for agent in agents:
         for query in (_UNNUMBERED, _IDS):
             for ids in batches((id_ for (id_,) in connection.execute(query, (agent,))), _PAGE):
@@ -61,7 +62,7 @@ def _rows(connection: sqlite3.Connection, agents: Sequence[str], vectors: bool, 
                         yield ExportRow(record)
 
 
-def _row(connection: sqlite3.Connection, record: Record, vectors: bool, log: bool) -> ExportRow:
+def _row(connection: SqlConnection, record: Record, vectors: bool, log: bool) -> ExportRow:
     links = tuple(Link(*row) for row in connection.execute(_LINKS, (record.id,)))
     stored = connection.execute(_VECTORS, (record.id,)) if vectors else ()
     spaces = tuple(

@@ -16,6 +16,7 @@ from mindex.datatypes import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
+from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.keyword_scope import Scope, scope_of
@@ -27,10 +28,10 @@ from mindex.store.sqlite.queries import (
     scored_records,
     to_signals,
 )
-from mindex.store.sqlite.spaces import read_roles
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search of a small memory
     from mindex.store.sqlite.posting_index import LoadedPostings
+    from mindex.store.sqlite.sql_connection import SqlConnection
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 # The best of all records, and whether each is in scope: much cheaper than to look up every record that matches.
@@ -102,7 +103,7 @@ def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 class KeywordSearch:
     """One search in one snapshot, by posting lists where there are some, else by FTS5."""
 
-    def __init__(self, connection: sqlite3.Connection, postings: LoadedPostings | None = None) -> None:
+    def __init__(self, connection: SqlConnection, postings: LoadedPostings | None = None) -> None:
         self._connection = connection
         self._postings = postings
 

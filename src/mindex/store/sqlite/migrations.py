@@ -12,9 +12,10 @@ from mindex.store.rules.undo_batch_ids import implied_batch
 from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
 from mindex.store.sqlite.file_guard import put_epoch
 from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS, add_checksums, add_function
+from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.temporary_files import replaced_file
 
-Migration = Callable[[sqlite3.Connection], None]
+Migration = Callable[[SqlConnection], None]
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -61,7 +62,7 @@ def _add_postings(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_9.sql")
 
 
-def _add_program_numbers(connection: sqlite3.Connection) -> None:
+def _add_program_numbers(connection: SqlConnection) -> None:
     from mindex.store.sqlite.program_numbers import put_former  # a file is brought up to date only once
 
     _run(connection, "schema_10.sql")

@@ -8,6 +8,7 @@ from mindex.store.record_json import decode_object
 from mindex.store.rules.program_numbers import former_slots
 from mindex.store.sqlite.queries import read_among, read_value
 from mindex.store.sqlite.row_checksums import checksum_of_texts, is_damage
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 _RECORD = """
 SELECT n.record FROM program_numbers n JOIN records r ON r.id = n.record
@@ -22,28 +23,26 @@ FROM records WHERE typeof(number) = 'integer' AND kind != 'chunk'
 """
 
 
-def record_at(connection: sqlite3.Connection, program: str, kind: str, agent: str, number: int) -> str | None:
+def record_at(connection: SqlConnection, program: str, kind: str, agent: str, number: int) -> str | None:
     """The id of the record that has a number in a program; None if there is none, or it was purged."""
     id_ = read_value(connection, _RECORD, program, kind, number, agent)
     return None if id_ is None else str(id_)
 
 
-def at(
-    connection: sqlite3.Connection, program: str, kind: str, numbers: Sequence[int]
-) -> Iterator[tuple[str, int, str]]:
+def at(connection: SqlConnection, program: str, kind: str, numbers: Sequence[int]) -> Iterator[tuple[str, int, str]]:
     return read_among(connection, _AT, numbers, program, kind)
 
 
-def of(connection: sqlite3.Connection, program: str, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
+def of(connection: SqlConnection, program: str, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
     return read_among(connection, _OF, ids, program)
 
 
-def put(connection: sqlite3.Connection, numbers: Mapping[Slot, str]) -> None:
+def put(connection: SqlConnection, numbers: Mapping[Slot, str]) -> None:
     rows = ((*slot, id_) for slot, id_ in numbers.items())
     connection.executemany(_PUT, ((*row, checksum_of_texts(row)) for row in rows))
 
 
-def put_former(connection: sqlite3.Connection) -> None:
+def put_former(connection: SqlConnection) -> None:
     """Give the entries of a file that had one number for all programs those that stay valid.
 
     Entries behind a page that cannot be read get theirs when they are shown.

@@ -28,6 +28,7 @@ from mindex.store.sqlite.nul_replacement import replace_nul
 from mindex.store.sqlite.queries import batches, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
 from mindex.store.sqlite.salvage_schema import open_source
+from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.store.sqlite.store import SqliteStore
 from mindex.store.sqlite.table_scan import ScannedRow, row_name, scan_table
 from mindex.temporary_files import temporary_folder
@@ -80,7 +81,11 @@ def salvage(source: Path, target: Path, report: Report | None = None) -> RepairR
     ):
         made = folder / "new.db"
         SqliteStore(made).close()
-        with open_source(source, folder) as damaged, contextlib.closing(sqlite3.connect(made)) as connection:
+        with (
+            open_source(source, folder) as damaged,
+            contextlib.closing(sqlite3.connect(made, factory=SqlConnection)) as connection,
+        ):
+            connection.damaged = {}
             run = _Run(damaged, connection, report or (lambda _: None))
             run.copy()
             replace_nul(connection)
@@ -116,7 +121,7 @@ class _Table:
 class _Run:
     """Copies the rows of one file into another, and counts."""
 
-    def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, report: Report) -> None:
+    def __init__(self, source: sqlite3.Connection, target: SqlConnection, report: Report) -> None:
         self._source = source
         self._target = target
         self._report = report

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from mindex.datatypes import Model, Record, RecordVectors, VectorArray
 from mindex.optional_packages import missing_packages
-from mindex.store.rules import spaces as rules
-from mindex.store.sqlite import record_rows, spaces
+from mindex.store.sql import space_rows
+from mindex.store.sql.space_rows import SqlSpaceStatements
+from mindex.store.sql.vector_store import SqlVectorStore
+from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
+from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.queries import marks, read_among, read_column, read_value
 from mindex.store.sqlite.row_checksums import is_sound
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
-    from mindex.datatypes.spaces import EmbedderSpec, Space
+    from mindex.datatypes.spaces import EmbedderSpec
+
+T = TypeVar("T")
 
 _COUNT_EMBEDDED = "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)"
-_EMBEDDED = """
-SELECT r.id FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
-WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) ORDER BY v.key LIMIT ?
-"""
 # CROSS JOIN: SQLite keeps this order. By itself it would read all vectors of the model, 70 MB for ten ids of 100,000.
 VECTORS_OF_RECORDS = """
 SELECT r.id, v.model, v.record, v.fluency, v.data, v.checksum
@@ -32,17 +34,16 @@ SELECT r.id FROM records r LEFT JOIN vectors v ON v.record = r.key AND v.model =
 WHERE v.key IS NULL AND r.retired_at IS NULL {among} LIMIT ?
 """
 _AS_STORED = "ORDER BY r.key"
-_OF_FORMER = """
-FROM vectors v JOIN records r ON r.key = v.record AND r.retired_at IS NULL
-WHERE v.model = (SELECT key FROM models WHERE fingerprint = ?) AND v.record > ? AND v.record <= ?
-"""
+# Rows that one transaction removes, so that no other write waits long.
+_ROWS_AT_ONCE = 500
 
 
-class SqliteVectorStore:
+class SqliteVectorStore(SqlVectorStore[FileConnection]):
     """Implements `mindex.store.base.VectorStore`."""
 
     def __init__(self, engine: SqliteEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
+        self._engine: SqliteEngine = engine
         self._database = engine.database
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -57,7 +58,7 @@ class SqliteVectorStore:
     ) -> tuple[Record, ...]:
         among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else _AS_STORED
         with self._database.read() as connection:
-            key = spaces.key_of(connection, model.fingerprint) or -1
+            key = space_rows.key_of(connection, model.fingerprint) or -1
             pending = read_column(connection, _PENDING.format(among=among), key, *ids, limit)
             return record_rows.read_records(connection, pending)
 
@@ -69,9 +70,6 @@ class SqliteVectorStore:
     def pack(self) -> None:
         self._engine.postings.build()  # first: what is packed stays in memory, beside all that this needs meanwhile
         self._engine.vectors.pack()
-
-    def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
-        return {one.record: cast("VectorArray", one.vectors) for one in self.with_fluency(model, ids)}
 
     def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
         import numpy as np  # a keyword search does without
@@ -85,79 +83,56 @@ class SqliteVectorStore:
             }
         return tuple(found[id_] for id_ in ids if id_ in found)
 
-    def embedded_records(self, model: Model, limit: int) -> tuple[Record, ...]:
-        with self._database.read() as connection:
-            return record_rows.read_records(connection, read_column(connection, _EMBEDDED, model.fingerprint, limit))
-
     # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def active_space(self) -> str:
-        with self._database.read() as connection:
-            return spaces.read_roles(connection).active
-
-    def spaces(self, *, counted: bool = True) -> tuple[Space, ...]:
-        with self._database.read() as connection:
-            return spaces.read_spaces(connection, counted=counted)
-
-    def begin_space(self, model: Model, embedder_spec: EmbedderSpec) -> None:
-        with self._engine.write_transaction() as connection:
-            rules.begin(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
-
-    def switch_space(self, model: Model) -> bool:
-        # Durable: after a power cut the old vectors may be gone already, and must not be searched again.
-        with self._engine.write_transaction(durable=True) as connection:
-            return rules.switch(spaces.SqliteSpaceStatements(connection), model)
-
-    def rename_space(
-        self,
-        old: Model,
-        new: Model,
-        embedder_spec: EmbedderSpec,
-        canary: VectorArray | None = None,
-        *,
-        mixed: bool = False,
-    ) -> bool:
-        # Durable: vectors of the new model that are stored afterwards must not be found under the old name.
-        with self._engine.write_transaction(durable=True) as connection:
-            statements = spaces.SqliteSpaceStatements(connection)
-            return rules.rename(statements, old, new, embedder_spec, canary, mixed=mixed)
-
-    def former_records(self, limit: int) -> tuple[tuple[Record, ...], int]:
-        with self._database.read() as connection:
-            if (former := spaces.read_former(connection)).is_empty:
-                return (), 0
-            active = spaces.read_roles(connection).active
-            query = f"SELECT r.id, r.key {_OF_FORMER} ORDER BY v.record LIMIT ?"
-            rows = connection.execute(query, (active, former.done, former.until, limit)).fetchall()
-            position = rows[-1][1] if len(rows) == limit else former.until
-            return record_rows.read_records(connection, [id_ for id_, _ in rows]), position
-
-    def count_former(self) -> int:
-        with self._database.read() as connection:
-            if (former := spaces.read_former(connection)).is_empty:
-                return 0
-            active = spaces.read_roles(connection).active
-            return int(read_value(connection, f"SELECT count(*) {_OF_FORMER}", active, former.done, former.until))
-
-    def pass_former(self, position: int) -> None:
-        with self._engine.write_transaction() as connection:
-            rules.pass_former(spaces.SqliteSpaceStatements(connection), position)
-
-    def canary(self, model: Model) -> VectorArray | None:
-        with self._database.read() as connection:
-            return spaces.read_canary(connection, model)
+    def _change_spaces(self, work: Callable[[SqlSpaceStatements], T], *, durable: bool = False) -> T:
+        return self._engine.write(lambda connection: work(SpaceStatements(connection)), durable=durable)
 
     def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        with self._engine.write_transaction() as connection:
-            return spaces.put_canary(connection, model, vector)
+        return self._engine.write(lambda connection: space_rows.put_canary(connection, model, vector))
 
     def drop_unused_spaces(self) -> int:
         with self._database.read() as connection:
-            unused = spaces.count_unused(connection)
+            unused = len(connection.rows(space_rows.UNUSED))
         more = bool(unused)
         while more:
-            with self._database.write() as connection:
-                more = spaces.drop_some(connection)
+            more = self._engine.write_cache(_drop_some)
         if not missing_packages():
             self._engine.vectors.forget()
         return unused
+
+
+class SpaceStatements(SqlSpaceStatements):
+    """Implements `mindex.store.rules.spaces.SpaceStatements`."""
+
+    def __init__(self, connection: SqlConnection) -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    def begin_filling(self, model: Model) -> None:
+        """Vectors from an earlier time count, but their packing may be behind the log of changes."""
+        key = space_rows.key_of(self._connection, model.fingerprint)
+        assert key is not None
+        _unpack(self._connection, key)
+
+
+def _drop_some(connection: SqlConnection) -> bool:
+    """Remove some of the vectors that are neither active nor being filled. Returns whether there may be more."""
+    unused = connection.row(space_rows.UNUSED)
+    if unused is None:
+        return False
+    key, fingerprint = unused
+    gone = connection.run(
+        "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE model = ? LIMIT ?)", key, _ROWS_AT_ONCE
+    )
+    if gone == _ROWS_AT_ONCE:
+        return True
+    _unpack(connection, key)
+    connection.run("DELETE FROM models WHERE key = ?", key)
+    space_rows.forget_canary(connection, fingerprint)
+    return True
+
+
+def _unpack(connection: SqlConnection, key: int) -> None:
+    connection.run("DELETE FROM vector_blocks WHERE model = ?", key)
+    connection.run("UPDATE models SET packed_seq = 0 WHERE key = ?", key)

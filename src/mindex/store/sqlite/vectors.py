@@ -1,6 +1,5 @@
 """Vectors in the file, and the compact index of them that each process keeps up to date."""
 
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from mindex.ids import short_hash
 from mindex.store.base import NearestRecords
 from mindex.store.rules import spaces as rules
 from mindex.store.rules.neighbours import FEW, one_by_one
-from mindex.store.sqlite import spaces
+from mindex.store.sql import space_rows
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.filter_sql import condition, sees_everything
@@ -26,6 +25,7 @@ from mindex.store.sqlite.postings import NEEDED_CHANGES
 from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
 from mindex.store.sqlite.record_rows import note_changes, read_records
 from mindex.store.sqlite.row_checksums import CHECKED, note_damage, sound_rows
+from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
@@ -111,8 +111,8 @@ class SqliteVectors:
         queries = np.stack([rules.query_vector(model, vector) for vector in vectors])
         generation = self._database.generation  # as above
         with self._lock, self._database.read() as connection:
-            rules.require_role(spaces.read_roles(connection), model)
-            key = spaces.key_of(connection, model.fingerprint)
+            rules.require_role(space_rows.read_roles(connection), model)
+            key = space_rows.key_of(connection, model.fingerprint)
             if key is None:
                 return ({},) * len(queries)
             loaded = self._refresh(connection, model.fingerprint, key, model.dimensions, generation, codes=True)
@@ -124,14 +124,14 @@ class SqliteVectors:
         return tuple({ids[one]: cosine for one, cosine in keys.items() if one in ids} for keys in found)
 
     def _ranked(
-        self, connection: sqlite3.Connection, model: Model, query: Floats, filters: Filters, limit: int, generation: int
+        self, connection: SqlConnection, model: Model, query: Floats, filters: Filters, limit: int, generation: int
     ) -> Ranked:
         try:
-            rules.require_role(spaces.read_roles(connection), model)
+            rules.require_role(space_rows.read_roles(connection), model)
         except SpaceChangedError:
             self._loaded.pop(model.fingerprint, None)
             raise
-        key = spaces.key_of(connection, model.fingerprint)
+        key = space_rows.key_of(connection, model.fingerprint)
         if key is None:
             return NOTHING_RANKED
         known = self._loaded.get(model.fingerprint)
@@ -149,7 +149,7 @@ class SqliteVectors:
 
     def _refresh(
         self,
-        connection: sqlite3.Connection,
+        connection: SqlConnection,
         fingerprint: str,
         model: int,
         dimensions: int,
@@ -175,7 +175,7 @@ class SqliteVectors:
             loaded.seq = last
         return loaded
 
-    def _is_behind(self, connection: sqlite3.Connection, loaded: _Loaded, last: int, packed: int) -> bool:
+    def _is_behind(self, connection: SqlConnection, loaded: _Loaded, last: int, packed: int) -> bool:
         """Whether catching up is impossible, or what is in memory no longer fits what is packed."""
         if not loaded.index.coded and loaded.packed != packed:
             return True
@@ -190,8 +190,8 @@ class SqliteVectors:
             data = rules.record_vectors(model, item.vectors).tobytes()
             rows.append((item.record, float(item.fluency), data, item.of))
         with self._database.write() as connection:
-            rules.claim(spaces.SqliteSpaceStatements(connection), model, embedder_spec)
-            key = spaces.key_of(connection, model.fingerprint)
+            rules.claim(space_rows.SqlSpaceStatements(connection), model, embedder_spec)
+            key = space_rows.key_of(connection, model.fingerprint)
             assert key is not None
             stored: list[int] = []
             changed = _changed(connection, {record: of for record, _, _, of in rows if of})
@@ -223,7 +223,7 @@ class SqliteVectors:
     def _pack(self, model: int, fingerprint: str, dimensions: int, *, anew: bool) -> None:
         generation = self._database.generation
         with self._lock, self._database.read() as connection:
-            if spaces.key_of(connection, fingerprint) != model:  # dropped since it was found to be due
+            if space_rows.key_of(connection, fingerprint) != model:  # dropped since it was found to be due
                 return
             if anew:
                 index = VectorIndex(dimensions)
@@ -257,12 +257,12 @@ class SqliteVectors:
                 f" AND seq < ifnull({NEEDED_CHANGES}, seq + 1)"
             )
 
-    def differing_spaces(self, connection: sqlite3.Connection) -> list[str]:
+    def differing_spaces(self, connection: SqlConnection) -> list[str]:
         """The fingerprints of spaces in use of which a process would load other rows than their vectors give."""
-        roles = spaces.read_roles(connection)
+        roles = space_rows.read_roles(connection)
         differing = []
         for fingerprint in filter(None, (roles.active, roles.filling)):
-            model = spaces.key_of(connection, fingerprint)
+            model = space_rows.key_of(connection, fingerprint)
             dimensions = read_value(connection, "SELECT dimensions FROM models WHERE key = ?", model)
             if model is None:
                 continue
@@ -281,7 +281,7 @@ class SqliteVectors:
     def forget(self) -> None:
         """Give back the memory of every space that is no longer searched."""
         with self._database.read() as connection, self._lock:
-            active = spaces.read_roles(connection).active
+            active = space_rows.read_roles(connection).active
             for fingerprint in [one for one in self._loaded if one != active]:
                 del self._loaded[fingerprint]
 
@@ -289,11 +289,11 @@ class SqliteVectors:
 # ── SQL ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _last_change(connection: sqlite3.Connection) -> int:
+def _last_change(connection: SqlConnection) -> int:
     return int(read_value(connection, "SELECT coalesce(max(seq), 0) FROM changes"))
 
 
-def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
+def _is_due(connection: SqlConnection, model: int, packed: int) -> bool:
     """Whether so much of a space is unpacked that packing it is worth it."""
     count = "SELECT count(*) FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
     changed = read_value(connection, count, model, packed)
@@ -301,7 +301,7 @@ def _is_due(connection: sqlite3.Connection, model: int, packed: int) -> bool:
     return bool(changed > _BLOCK and changed > _PACK_SHARE * held)
 
 
-def _changed(connection: sqlite3.Connection, embedded: Mapping[str, str]) -> frozenset[str]:
+def _changed(connection: SqlConnection, embedded: Mapping[str, str]) -> frozenset[str]:
     """The records whose text is not the one that was embedded, whose hash is given, or that are not live any more."""
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 
@@ -313,7 +313,7 @@ def _changed(connection: sqlite3.Connection, embedded: Mapping[str, str]) -> fro
     return frozenset(id_ for id_, of in embedded.items() if hashes.get(id_) != of)
 
 
-def _load(connection: sqlite3.Connection, model: int, dimensions: int, file: tuple[str | None, int]) -> _Loaded:
+def _load(connection: SqlConnection, model: int, dimensions: int, file: tuple[str | None, int]) -> _Loaded:
     index = VectorIndex(dimensions)
     (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
     rows = connection.execute(
@@ -338,7 +338,7 @@ def to_block(dimensions: int, keys: bytes, fluency: bytes, scales: bytes, bits: 
     return block
 
 
-def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex) -> bool:
+def _supply_codes(connection: SqlConnection, model: int, index: VectorIndex) -> bool:
     """Read the codes of packed rows, unless they are there. Returns whether they fit."""
     if index.coded:
         return True
@@ -351,7 +351,7 @@ def _supply_codes(connection: sqlite3.Connection, model: int, index: VectorIndex
     return True
 
 
-def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, seq: int) -> None:
+def _catch_up(connection: SqlConnection, model: int, index: VectorIndex, seq: int) -> None:
     """Replace the rows of every record that changed after `seq` by what is stored for it now."""
     if seq == 0 and not len(index):
         rows = connection.execute(f"{_SELECT} WHERE model = ?", (model,))
@@ -361,7 +361,7 @@ def _catch_up(connection: sqlite3.Connection, model: int, index: VectorIndex, se
     index.extend([_encode(batch, index.dimensions) for batch in batches(_sound(connection, rows), _BLOCK)])
 
 
-def _sound(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[int, float, bytes]]:
+def _sound(connection: SqlConnection, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[int, float, bytes]]:
     for _, record, fluency, data in sound_rows(connection, rows, "vectors of model {}"):
         yield record, fluency, data
 
@@ -374,14 +374,14 @@ def _encode(rows: Sequence[tuple[int, float, bytes]], dimensions: int) -> Block:
     return encode(keys, np.concatenate(vectors), fluency)
 
 
-def _fetch(connection: sqlite3.Connection, model: int, records: Sequence[int], dimensions: int) -> dict[int, Floats]:
+def _fetch(connection: SqlConnection, model: int, records: Sequence[int], dimensions: int) -> dict[int, Floats]:
     rows = _sound(
         connection, read_among(connection, _SELECT + " WHERE model = ? AND record IN {marks}", records, model)
     )
     return {record: np.frombuffer(data, np.float32).reshape(-1, dimensions) for record, _, data in rows}
 
 
-def _groups_of_rows(connection: sqlite3.Connection, loaded: _Loaded) -> Groups:
+def _groups_of_rows(connection: SqlConnection, loaded: _Loaded) -> Groups:
     """The group of each row. A record's kind never changes, so only new rows are looked up: a million take a second."""
     if loaded.groups is None:
         return loaded.index.groups_of(_groups(connection.execute(_ENTRIES).fetchall()))
@@ -396,7 +396,7 @@ def _groups(rows: Sequence[tuple[int, str]]) -> tuple[Keys, Keys]:
     return np.array(turns, np.int64), np.array(others, np.int64)
 
 
-def _allowed(connection: sqlite3.Connection, loaded: _Loaded, filters: Filters) -> NDArray[np.bool_] | None:
+def _allowed(connection: SqlConnection, loaded: _Loaded, filters: Filters) -> NDArray[np.bool_] | None:
     """The rows that filters admit; None: all.
 
     To read the keys of 10,000 memories takes as long as a whole keyword search, so a scope of agent and kinds is
