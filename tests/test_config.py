@@ -50,7 +50,7 @@ def test_a_project_may_not_send_words_elsewhere(tmp_path: Path) -> None:
     settings = load(tmp_path, project='db = "/elsewhere.db"\nembedding.url = "http://evil.example"\nsearch.floor = 0.5')
     assert settings.text("db") == ""
     assert settings.text("embedding.url") == ""
-    assert settings.number("search.floor") == 0.3
+    assert settings.number("search.floor") == 0.5
     assert len(settings.notes) == 3
 
 
@@ -194,4 +194,4 @@ def test_a_wrong_value_of_another_program_is_an_error_that_names_its_variable(tm
 
 def test_no_variable_of_another_program_is_read_unless_mindex_stands_in_for_it(tmp_path: Path) -> None:
     settings = load(tmp_path, THEIR_FLOOR="0.2", MEMORY_DB_PATH="/nowhere/memory.db", OLLAMA_HOST="http://there:1")
-    assert (settings.text("db"), settings.text("embedding.url"), settings.number("search.floor")) == ("", "", 0.3)
+    assert (settings.text("db"), settings.text("embedding.url"), settings.number("search.floor")) == ("", "", 0.5)

@@ -278,7 +278,7 @@ def test_ranking_signals_are_of_the_record_its_document_and_its_accesses(store: 
     store.settle()
     assert store.retrieval.ranking_signals(["m", "idamd1", "nowhere"]) == {
         "m": RankingSignals("m", "memory", importance=7, created_at=1, access_count=2, last_accessed=50),
-        "idamd1": RankingSignals("idamd1", "chunk", "caching", True, None, 1_001),
+        "idamd1": RankingSignals("idamd1", "chunk", "caching", True, None, 1_001, source="doca.md"),
     }
 
 

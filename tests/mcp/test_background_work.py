@@ -197,14 +197,14 @@ async def test_a_search_before_the_model_is_loaded_uses_keywords_and_notes_it(
             await client.call_tool("search", {"query": "how long may a door status live, asked too early"})
         )
         assert early["tier"] == "keyword"
-        assert early["notes"] == ["the embedding model is still loading; answered by keyword"]
+        assert early["notes"][0] == "the embedding model is still loading; answered by keyword"
         asked.set()
         embedder = host.memory.models.embedder
         assert embedder is not None
         wait_until(lambda: embedder.loaded, what="the model, which the first search began to load")
         late = structured(await client.call_tool("search", {"query": "how long may a door status live"}))
         status = structured(await client.call_tool("status", {}))
-    assert late["tier"] == "hybrid"
+    assert "tier" not in late  # the usual one is not named
     assert late["results"][0]["path"] == "domains/caching/redis.md"
     assert "notes" not in status
 

@@ -56,8 +56,8 @@ async def test_the_client_of_the_sdk_connects_over_stdio(db: str, environment: d
     command = [*MINDEX, "--db", db, "serve"]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
     async with Client(parameters) as client:
-        result = await client.call_tool("search", {"query": "值班补贴", "limit": 1})
-        assert structured(result)["results"][0]["path"] == "shanghai/on-call.zh.md"
+        result = await client.call_tool("search", {"query": "补贴", "limit": 1})
+        assert "shanghai/on-call.zh.md" in text(result)
         assert "补贴" in text(result)
         assert client.instructions is not None
         assert "Indexed: handbook." in client.instructions

@@ -31,8 +31,8 @@ def opened(again: Again, alone: Path) -> Callable[..., Memory]:
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail the test when a model that is a file is opened."""
-    for machinery in ("embed.onnx_folder.model_folder", "embed.llama_cpp.describe"):
-        monkeypatch.setattr(f"mindex.providers.{machinery}", lambda *_: pytest.fail("a model's file was opened"))
+    for machinery in ("mindex.providers.embed.onnx_folder.model_folder", "mindex_providers.embed.llama_cpp.describe"):
+        monkeypatch.setattr(machinery, lambda *_: pytest.fail("a model's file was opened"))
 
 
 def named_by_a_file(memory: Memory, embedder_spec: EmbedderSpec, name: str = "theirs") -> None:

@@ -192,20 +192,21 @@ def calls_of(job: Callable[[], object]) -> int:
     return calls
 
 
-def test_with_the_breaker_open_a_search_does_hardly_more_than_by_keyword(
+def test_with_the_breaker_open_a_search_does_hardly_more_than_without_a_model(
     server: ModelServer, tmp_path: Path, handbook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How long both take is for the bench to say (`bench/speed.py --only down`)."""
-    with opened(tmp_path, server) as memory:
+    without_model = Memory(tmp_path / "memory.db", options={"embedding.provider": "none"})
+    with opened(tmp_path, server) as memory, without_model as without:
         memory.index(handbook)
         server.stop()
         for number in range(4):
             memory.search(f"{QUESTION} {number}")
-            memory.search(f"{QUESTION} {number}", mode="keyword")
+            without.search(f"{QUESTION} {number}")
         monkeypatch.setattr(Client, "send", lambda *_: pytest.fail("a server that is left alone was called"))
         monkeypatch.setattr("mindex.providers.server.sleep", lambda _: pytest.fail("a search paused"))
 
-        keyword = calls_of(lambda: memory.search(f"{QUESTION} again", mode="keyword"))
+        keyword = calls_of(lambda: without.search(f"{QUESTION} again"))
         left_alone = calls_of(lambda: memory.search(f"{QUESTION} again"))
 
     assert left_alone <= 1.2 * keyword

@@ -86,6 +86,11 @@ def test_a_good_answer_is_never_replaced(memory: Memory) -> None:
     assert (first_path(answer), answer.corrected_query) == ("rare.md", "")
 
 
+def test_a_short_word_that_is_only_unknown_does_not_turn_a_question_round(handbook_memory: Memory) -> None:
+    answer = handbook_memory.search("how long may a door status live")  # no page has "long", one has "log"
+    assert (first_path(answer), answer.corrected_query) == ("domains/caching/redis.md", "")
+
+
 def test_a_suggestion_that_finds_nothing_confident_is_only_named(memory: Memory) -> None:
     answer = memory.search("warehosue regulations of the Sumerian epoch and its later successors")
     assert answer.corrected_query == ""

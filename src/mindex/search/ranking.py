@@ -96,7 +96,8 @@ def rank(
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
     order = scores.ordered()
     judged = scores if is_judged(query) else odds
-    nothing = not any(stands_out(relevance(one)) for one in judged.total.values())
+    # A record with every word of the query is never hidden.
+    nothing = candidates.matched_share < 1 and not any(stands_out(relevance(one)) for one in judged.total.values())
     if query.rerank:
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
         notes += said

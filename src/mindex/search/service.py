@@ -278,7 +278,11 @@ class SearchService:
         if correction is None:
             return answer
         corrected = self._answer(replace(query, text=correction.query), domain)
-        sure = [hit.record for hit in corrected.hits if not hit.weak and corrected.tier != "substring"]
+        sure = [
+            hit.record
+            for hit in corrected.hits
+            if not hit.weak and corrected.tier != "substring" and hit.trace.matched_share >= correction.needed_share
+        ]
         if correction.holds_words_of(sure):
             notes = (results_for(correction), *corrected.notes)
             return replace(corrected, query=query.text, corrected_query=correction.query, notes=notes)

@@ -49,6 +49,11 @@ class Correction:
     query: str
     suggestions: tuple[Suggestion, ...]
 
+    @property
+    def needed_share(self) -> float:
+        """The share of the corrected query that a hit must match: "long" in "how long may it live" is not "log"."""
+        return 0.0 if any(len(one.word) >= _MIN_TO_ASK for one in self.suggestions) else 0.5
+
     def holds_words_of(self, records: Iterable[Record]) -> bool:
         """Whether one of the records holds a word that was put in: else its words have not found it."""
         tokens = [suggestion.token for suggestion in self.suggestions]
