@@ -25,7 +25,7 @@ from mindex.memory import Memory
 from mindex_compat.dialects.environment import VARIABLES
 from tests.conftest import HANDBOOK
 from tests.databases import Databases
-from tests.mcp.conftest import KEYWORD, structured, text
+from tests.mcp.conftest import KEYWORD, text
 from tests.running import run_here
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
