@@ -281,7 +281,9 @@ class SearchService:
         sure = [
             hit.record
             for hit in corrected.hits
-            if not hit.weak and corrected.tier != "substring" and hit.trace.matched_share >= correction.needed_share
+            if not hit.weak
+            and corrected.tier != "substring"
+            and (hit.trace.matched_share or 0.0) >= correction.needed_share
         ]
         if correction.holds_words_of(sure):
             notes = (results_for(correction), *corrected.notes)
