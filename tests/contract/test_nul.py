@@ -67,13 +67,13 @@ def test_an_entry_is_revised_without_nul(store: Store) -> None:
 
 def test_the_rules_of_entries_store_no_nul(store: Store) -> None:
     entries = Memory(store=store, agent="me", options={"secrets.mode": "off", "embedding.provider": "none"}).entries
-    added = entries.insert(NewMemory(f"The gate {NUL}", agent="me", tags=(NUL,), entities=(NUL,), fields=NESTED))
+    added, _ = entries.insert(NewMemory(f"The gate {NUL}", agent="me", tags=(NUL,), entities=(NUL,), fields=NESTED))
     entries.modify(added.id, {"text": f"The door {NUL}", "tags": ["x\0"]}, f"because {NUL}")
     record = store.retrieval.record(added.id)
     assert record is not None and (record.text, record.tags) == (f"The door {SAME}", ("x\ufffd",))
     assert record.fields == NESTED_SAME
     assert store.entries.history(added.id)[-1].reason == f"because {SAME}"
-    assert entries.insert(NewMemory(f"The door {SAME}", agent="me")).id == added.id
+    assert entries.insert(NewMemory(f"The door {SAME}", agent="me"))[0].id == added.id
 
 
 def test_rows_are_restored_without_nul(store: Store) -> None:

@@ -110,10 +110,10 @@ def test_batches_have_different_ids(store: Store) -> None:
 def test_a_memory_that_supersedes_another_one_is_a_batch_and_is_undone_as_one(store: Store) -> None:
     entries = Memory(store=store, agent="me", options={"secrets.mode": "off", "embedding.provider": "none"}).entries
     old, newer, newest = (
-        entries.insert(NewMemory(f"The office is in {city}", agent="me")).id for city in ("Berlin", "Bonn", "Kiel")
+        entries.insert(NewMemory(f"The office is in {city}", agent="me"))[0].id for city in ("Berlin", "Bonn", "Kiel")
     )
     entries.modify(newer, {"supersedes": old, "importance": 9})
-    added = entries.insert(NewMemory("The office is in Mainz", agent="me", supersedes=newest)).id
+    added = entries.insert(NewMemory("The office is in Mainz", agent="me", supersedes=newest))[0].id
     for winner, loser in ((added, newest), (newer, old)):
         batch = last_batch(store, "me")
         assert [change.record for change in batch] == [winner, loser]

@@ -106,6 +106,27 @@ def test_a_search_that_finds_nothing_calls_the_store_once_more_to_know_what_expi
 
 
 @pytest.mark.parametrize("in_background", [False, True])
+@pytest.mark.parametrize(
+    ("text", "conflicts"),
+    [
+        ("Gulls nest on the roof of the lighthouse", 0),
+        ("The harbour master does not weigh the parcels of ship 7", 1),
+    ],
+)
+def test_remember_calls_the_store_at_most_eight_times_with_its_background_work(
+    memory: Memory, store: CountingStore, text: str, conflicts: int, in_background: bool
+) -> None:
+    memory.embedding_queue.in_background = in_background
+    store.calls.clear()
+    added = memory.add(text)
+    memory.embedding_queue.join(30)
+    assert (added.created, len(added.conflicts)) == (True, conflicts)
+    assert "vectors.put" in store.calls
+    assert len(store.calls) <= 8, store.calls
+    assert store.calls.count("retrieval.records_with_tokens") == 1
+
+
+@pytest.mark.parametrize("in_background", [False, True])
 def test_index_of_one_changed_file_calls_the_store_at_most_eleven_times(
     memory: Memory, store: CountingStore, tmp_path: Path, in_background: bool
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from time import monotonic
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from mindex.datatypes import Model, Progress, Record, RecordVectors, Report
 from mindex.datatypes.spaces import EmbedderSpec
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _MAX_IDLE = 10
 # So many records at a time, of one piece each as a rule: two requests to a server, with the canary in the second.
 BATCH = 63
+# Packing is due after hundreds of records at the earliest: of the runs that embed one, one in 32 asks, chosen by id.
+_PACKED_EVERY = 32
 # After so many records in a row that the model rejects, it is sent a text that every model takes, to see if it is down.
 _MAX_REJECTED = 3
 _PROBE = "ready"
@@ -83,7 +86,8 @@ class Backfill:
         finally:
             replaced = not self._follow_up() or replaced
         if self.embedded:
-            self.store.vectors.pack()
+            if not self.ids or crc32(self.ids[0].encode()) % _PACKED_EVERY < self.embedded:
+                self.store.vectors.pack()
         elif not replaced:
             self._adopt_imported()
         remaining = 0 if self.ids else self.store.vectors.pending(self.embedder.model)

@@ -44,7 +44,8 @@ _CLEARING_SECONDS = 1.0
 class _Trust:
     """What the comparisons of one embedder showed."""
 
-    until: float = 0.0  # no query is sent with the canary before
+    until: float = 0.0  # no query is sent with the canary before, and the store is not asked for it
+    kept: VectorArray | None = None  # the canary that the last comparison was with
     cleared: bool = False  # the query cache, since the model was found to be another one
 
 
@@ -107,7 +108,7 @@ class CanaryEmbedder:
         else:
             both = inner.embed([*texts, SENTENCE])
             vectors, found = both[:-1], both[-1]
-        kept = self._store.vectors.canary(self.model)
+        kept = self._kept()
         if kept is None and self._writes:
             self._compare_sample()
             alone = self._alone() if isinstance(inner, EmbedsWithCanary) else found
@@ -120,7 +121,7 @@ class CanaryEmbedder:
         if not isinstance(inner, EmbedsWithCanary) or monotonic() < self._trust.until:
             return inner.embed_query(text)
         vector, found = inner.embed_query_beside(text, SENTENCE)
-        self._compare(self._store.vectors.canary(self.model), found, writes=False)
+        self._compare(self._kept(), found, writes=False)
         return vector
 
     def prove(self) -> None:
@@ -133,11 +134,18 @@ class CanaryEmbedder:
 
     # ── comparing ─────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _kept(self) -> VectorArray | None:
+        trust = self._trust
+        known = trust.kept if monotonic() < trust.until else None
+        return self._store.vectors.canary(self.model) if known is None else known
+
     def _alone(self) -> VectorArray:
         found: VectorArray = self.inner.embed([SENTENCE])[0]
         return found
 
     def _compare(self, kept: VectorArray | None, found: VectorArray, *, writes: bool) -> None:
+        if kept is not None and not is_same(kept, found):
+            kept = self._store.vectors.canary(self.model)  # another process may have stored another one
         if kept is not None and not is_same(kept, found):
             found = self._alone()
             if not is_same(kept, found) and writes and not self._store.vectors.embedded_records(self.model, 1):
@@ -148,6 +156,7 @@ class CanaryEmbedder:
                 raise error
         if kept is not None:
             drop_small(self._verdict(kept))
+        self._trust.kept = kept
         self._trust.until = monotonic() + _TRUSTED_SECONDS
         self._trust.cleared = False
 

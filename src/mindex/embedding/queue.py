@@ -69,6 +69,11 @@ class EmbeddingQueue:
         except StoreError as error:  # they are stored all the same
             return (pending_note(str(error), len(ids)),)
 
+    @property
+    def embeds_at_once(self) -> bool:
+        """Whether `embed` waits for vectors: there is a model, and it does not run in the background."""
+        return self._selection.embeds and not self.in_background
+
     def embed_after(self, change: Change, *others: Change) -> Change:
         """Embed the entries of a change, and of others made with it. Returns the change with the notes of it."""
         ids = [one.record for one in (change, *others)]

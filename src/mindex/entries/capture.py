@@ -158,7 +158,7 @@ class Capture:
                 agent=record.agent,
             )
             try:
-                result = self._entries.insert(memory)
+                result, _ = self._entries.insert(memory)
             except (SecretError, UsageError):  # a secret, in strict mode; or nothing is left of it
                 continue
             self._store.entries.link([(result.id, record.id, FROM, CONFIDENCE)])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from mindex.clock import DAY_MS, now_ms
 from mindex.datatypes import (
@@ -28,7 +28,14 @@ from mindex.entries.entities import extract_entities
 from mindex.entries.field_specs import FIELD_ENTRY_KINDS, UNIQUE
 from mindex.entries.near_duplicates import NEAR_LINK
 from mindex.entries.new_memory import UPDATABLE, NewMemory, Properties, clean_properties, make_records
-from mindex.entries.open_conflicts import conflict_links, conflicting, conflicts_of, in_conflict, settling_note
+from mindex.entries.open_conflicts import (
+    conflict_links,
+    conflicting,
+    conflicts_of,
+    in_conflict,
+    open_conflicts,
+    settling_note,
+)
 from mindex.entries.references import find_entry
 from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
 from mindex.entries.summary import summarize
@@ -36,6 +43,7 @@ from mindex.entries.undo import last_batch, undo
 from mindex.entries.validation import validate_length
 from mindex.errors import ConflictError, NoSpaceError, StoreError, UsageError
 from mindex.limits import MAX_FIELD, MAX_NAME
+from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Page, RankingSignals, Revision, Store
 from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY
@@ -47,6 +55,7 @@ if TYPE_CHECKING:
     from mindex.config import Settings
 
 _BULK = 500
+_Result = TypeVar("_Result", AddResult, Change)
 # Kinds whose text is made of their fields, with the command that changes those.
 _COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {
     kind: f"{kind} update" for kind in FIELD_ENTRY_KINDS
@@ -135,7 +144,7 @@ class Entries:
 
     def conflicts(self, id_: str) -> tuple[Conflict, ...]:
         """The live memories that a memory cannot hold beside, and why."""
-        return conflicts_of(self.store, self.find(id_).id)
+        return conflicts_of(self.store, self.find(id_))
 
     def similar(self, id_: str) -> tuple[SimilarMemory, ...]:
         """Live near-duplicates of a memory, the nearest first; none of another kind of entry."""
@@ -166,10 +175,13 @@ class Entries:
     ) -> AddResult:
         """Add a memory; see `Memory.add`."""
         memory = NewMemory(text, agent=self.owner(agent), expires_at=parse_expiry(expires), **properties)
-        return self.after_add(self.insert(memory), embed=embed)
+        return self.after_add(*self.insert(memory), embed=embed)
 
-    def insert(self, memory: NewMemory, reason: str = "", *, at: int | None = None) -> AddResult:
-        """Store one memory, and retire the one it supersedes; a caller in a transaction runs `after_add` later."""
+    def insert(self, memory: NewMemory, reason: str = "", *, at: int | None = None) -> tuple[AddResult, Record]:
+        """Store one memory, and retire the one it supersedes; a caller in a transaction runs `after_add` later.
+
+        Returns the result with the conflicts that words show, and the record as it was to be stored.
+        """
         record, redacted = self._record(memory, at)
         related = find_related(self.store, record)
         in_conflict = conflicting(record, conflict_candidates(related))
@@ -179,24 +191,30 @@ class Entries:
         links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]
         links += conflict_links(record.id, in_conflict)
 
-        def store(_: int) -> AddResult:
-            replaced = self.find(memory.supersedes) if memory.supersedes else None
+        def store(_: int) -> tuple[AddResult, str]:
+            replaced = self.find(memory.supersedes).id if memory.supersedes else ""
             (added,) = self.store.entries.add([record], by=self.agent, reason=reason, links=links)
-            left = similar if added.created else ()
-            if replaced is not None and replaced.id != added.id:
-                self._retire(replaced.id, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
-                left = tuple(other for other in left if other.id != replaced.id)
-            return AddResult(added.id, added.created, left, redacted)
+            if replaced and replaced != added.id:
+                self._retire(replaced, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
+            return AddResult(added.id, added.created, redacted=redacted), replaced
 
-        return in_transaction(self.store.entries, store, batch=bool(memory.supersedes))
+        if memory.supersedes:  # the two writes are one
+            result, replaced = in_transaction(self.store.entries, store, batch=True)
+        else:
+            result, replaced = store(0)
+        if not result.created:
+            return result, record
+        others = [one.record for one in related if one.record.id in in_conflict and one.record.id != replaced]
+        left = tuple(other for other in similar if other.id != replaced)
+        return replace(result, similar=left, conflicts=open_conflicts(record, others)), record
 
-    def after_add(self, result: AddResult, *, embed: bool = True) -> AddResult:
-        """Append a new memory to the daily log and embed it. Returns the result with its notes and conflicts."""
-        notes: tuple[str, ...] = ()
-        if result.created:
-            notes = (*self._append_to_log(result.id), *(self.queue.embed(result.id) if embed else ()))
-        conflicts, found = self._conflicts_of(result.id)  # now, since its vector may have found some
-        return replace(result, conflicts=conflicts, notes=(*notes, *found))
+    def after_add(self, result: AddResult, record: Record, *, embed: bool = True) -> AddResult:
+        """Append a new memory to the daily log and embed it. Returns the result with all its notes and conflicts."""
+        if not result.created:
+            return self._with_conflicts(result, self.get(result.id))
+        notes = (*self._append_to_log(record), *(self.queue.embed(record.id) if embed else ()))
+        found_by_vector = embed and self.queue.embeds_at_once
+        return self._with_conflicts(replace(result, notes=notes), record if found_by_vector else None)
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
         """Add many memories, 500 a transaction, without lines in the log and a search for near-duplicates."""
@@ -272,8 +290,7 @@ class Entries:
             if other:
                 self._retire(other, "supersede", f"{SUPERSEDED_BY}{existing.id}", superseded_by=existing.id)
             if "text" in values:
-                related = conflict_candidates(find_related(self.store, change.after))
-                self.store.entries.link(conflict_links(change.record, conflicting(change.after, related)))
+                self._link_conflicts(change.after)
             return change
 
         return in_transaction(self.store.entries, store, batch=bool(superseded))
@@ -326,6 +343,10 @@ class Entries:
         retired = partial(replace, retired_at=now_ms(), superseded_by=superseded_by)
         return self.revise(id_, retired, action, reason)
 
+    def _link_conflicts(self, record: Record) -> None:
+        if found := conflicting(record, conflict_candidates(find_related(self.store, record))):
+            self.store.entries.link(conflict_links(record.id, found))
+
     def _refuse_circle(self, winner: str, loser: str) -> None:
         seen, current = {loser}, winner
         while current:
@@ -339,17 +360,19 @@ class Entries:
 
     def _after_change(self, change: Change) -> Change:
         """Embed a changed entry. Returns the change with its notes and the entry's conflicts."""
-        change = self.queue.embed_after(change)
-        conflicts, notes = self._conflicts_of(change.record)
-        return replace(change, conflicts=conflicts, notes=(*change.notes, *notes))
+        return self._with_conflicts(self.queue.embed_after(change), change.after)
 
-    def _conflicts_of(self, id_: str) -> tuple[tuple[Conflict, ...], tuple[str, ...]]:
-        """The conflicts of an entry that was just stored, and notes. It is stored, whatever the database says now."""
+    def _with_conflicts(self, result: _Result, record: Record | None) -> _Result:
+        """A result with the conflicts that the store knows of a record, if one is given, and the notes on them."""
+        conflicts, notes = result.conflicts, list(result.notes)
         try:
-            conflicts = conflicts_of(self.store, id_)
-        except StoreError as error:
-            return (), (f"stored; its conflicts are not known: {error}",)
-        return conflicts, ((settling_note(id_, conflicts[0].id),) if conflicts else ())
+            conflicts = conflicts if record is None else conflicts_of(self.store, record, conflicts)
+        except StoreError as error:  # the entry is stored all the same
+            notes.append(f"stored; its conflicts are not known: {error}")
+        if conflicts:
+            id_ = result.id if isinstance(result, AddResult) else result.record
+            notes.append(settling_note(id_, conflicts[0].id))
+        return replace(result, conflicts=conflicts, notes=tuple(notes))
 
     # ── purging ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -376,15 +399,14 @@ class Entries:
 
     # ── the daily log ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _append_to_log(self, id_: str) -> tuple[str, ...]:
+    def _append_to_log(self, record: Record) -> tuple[str, ...]:
         """Returns a note when the line could not be written: the memory is stored all the same."""
         if self._log is None or not self._logs_new:
             return ()
         try:
-            if (record := self.get(id_)) is not None:
-                self._log.append(record)
-        except (OSError, StoreError) as error:
-            getLogger(__name__).debug("no line in the daily log for %s: %s", id_, error)
+            self._log.append(without_nul(record))
+        except OSError as error:
+            getLogger(__name__).debug("no line in the daily log for %s: %s", record.id, error)
             return (f"it is not in the daily log: {error}",)
         return ()
 

@@ -199,26 +199,26 @@ class ExtractionRun:
                 with suppress(StoreError):  # the model's failure is the news
                     self._entries.store.entries.record_extraction_failure(turn.id)
                 raise
-            for result in self._add_all(facts, turn):
+            for result, record in self._add_all(facts, turn):
                 self.new.append(result.id)
-                self._notes |= dict.fromkeys(self._entries.after_add(result).notes)
+                self._notes |= dict.fromkeys(self._entries.after_add(result, record).notes)
         self.processed += 1
 
-    def _add_all(self, facts: Iterable[Fact], turn: Record) -> list[AddResult]:
+    def _add_all(self, facts: Iterable[Fact], turn: Record) -> list[tuple[AddResult, Record]]:
         facts = tuple(facts)
 
-        def store(_: int) -> list[AddResult]:
+        def store(_: int) -> list[tuple[AddResult, Record]]:
             # Checked inside: the turn may have been forgotten or purged while the model was working, and another
             # process may have extracted it first.
             if not self._entries.store.entries.is_unextracted(turn.id):
                 return []
-            added = [result for fact in facts if (result := self._add(fact, turn)) is not None]
+            added = [one for fact in facts if (one := self._add(fact, turn)) is not None]
             self._entries.store.entries.mark_extracted(turn.id, len(added))
             return added
 
         return in_transaction(self._entries.store.entries, store)
 
-    def _add(self, fact: Fact, turn: Record) -> AddResult | None:
+    def _add(self, fact: Fact, turn: Record) -> tuple[AddResult, Record] | None:
         """Returns the new memory; None when a stored one says the same, which is linked to the turn, too."""
         source = f"conversation:{turn.id}"
         memory = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
@@ -228,11 +228,11 @@ class ExtractionRun:
             if known is not None and content_hash(known.text) != content_hash(fact.text):
                 self._entries.store.entries.link([(known.id, turn.id, FROM, fact.confidence)])
                 return None
-            added = self._entries.insert(memory)  # the same text again is the same memory
+            added, record = self._entries.insert(memory)  # the same text again is the same memory
         except (SecretError, UsageError):  # a secret, in strict mode, is not stored: the other facts are
             return None
         self._entries.store.entries.link([(added.id, turn.id, FROM, fact.confidence)])
-        return added if added.created else None
+        return (added, record) if added.created else None
 
 
 def _retry_policy() -> RetryPolicy:

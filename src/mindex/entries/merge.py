@@ -28,7 +28,7 @@ def apply_merge(entries: Entries, proposal: Proposal) -> Proposal:
     def write(moment: int) -> Proposal:
         originals = _unchanged_originals(store, proposal.originals)
         reason = f"{CONSOLIDATED}{originals[0].id} and {len(originals) - 1} more"
-        added = None if proposal.kept else entries.insert(_merged_memory(proposal, originals), reason, at=moment)
+        added = None if proposal.kept else entries.insert(_merged_memory(proposal, originals), reason, at=moment)[0]
         winner = proposal.kept if added is None else added.id
         losers = [record for record in originals if record.id != winner]
         gained: dict[str, object] = {}

@@ -42,11 +42,13 @@ def conflict_links(id_: str, others: Iterable[str]) -> list[NewLink]:
     return [(id_, other, CONFLICT_LINK, 1.0) for other in sorted(others)]
 
 
-def conflicts_of(store: Store, id_: str) -> tuple[Conflict, ...]:
-    """The open conflicts of one memory."""
-    linked = store.entries.linked(id_, CONFLICT_LINK)
-    record = store.retrieval.record(id_) if linked else None
-    return open_conflicts(record, store.retrieval.records(linked)) if record else ()
+def conflicts_of(store: Store, record: Record, known: Iterable[Conflict] = ()) -> tuple[Conflict, ...]:
+    """The open conflicts of one memory, of which some may be known: their memories are not read again."""
+    found = {one.id: one for one in known}
+    linked = store.entries.linked(record.id, CONFLICT_LINK)
+    if unknown := [id_ for id_ in linked if id_ not in found]:
+        found |= {one.id: one for one in open_conflicts(record, store.retrieval.records(unknown))}
+    return tuple(found[id_] for id_ in linked if id_ in found)
 
 
 def in_conflict(store: Store, filters: Filters) -> tuple[MemoryInConflict, ...]:
