@@ -15,14 +15,14 @@ _COLLECTIONS = click.option(
     "collections",
     multiple=True,
     metavar="C",
-    help="Files of this collection; may be given again.",
+    help="Files of this collection (repeatable).",
 )
 _LOGIN = click.argument("login")
 
 
 @click.group("admin", short_help="Roles, grants and distribution of a PostgreSQL database.")
 def admin_command() -> None:
-    """Set up a shared PostgreSQL database (--db postgresql://…): its roles, and who sees what in it."""
+    """Manage a shared PostgreSQL database (--db postgresql://…): roles and grants."""
 
 
 def _administration(context: Context) -> Administration:
@@ -35,11 +35,11 @@ def _agents(context: Context) -> tuple[str, ...]:
 
 
 @admin_command.command("init", short_help="Print or run what an administrator has to do.")
-@click.option("--run", is_flag=True, help="Run the statements, as a login that may, and make the tables.")
-@click.option("--owner", "owners", multiple=True, metavar="LOGIN", help="Make this login an owner; may be given again.")
+@click.option("--run", is_flag=True, help="Run the statements and create the tables.")
+@click.option("--owner", "owners", multiple=True, metavar="LOGIN", help="Make this login an owner (repeatable).")
 @click.pass_obj
 def init_command(context: Context, /, **options: Any) -> None:
-    """Print the statements that an administrator has to run: extension, schema, roles. Running them again is harmless.
+    """Print the SQL that an administrator must run: extension, schema, roles. Running them again is harmless.
 
     The roles are called after the database and the schema. In the database team, team_mindex_owner owns the tables,
     team_mindex_writer and team_mindex_reader have the least rights that writing and reading need. Make a login a member
@@ -52,7 +52,7 @@ def init_command(context: Context, /, **options: Any) -> None:
 @admin_command.command("grant", short_help="Let a login see and write agents and collections.")
 @_LOGIN
 @_COLLECTIONS
-@click.option("--read-only", is_flag=True, help="To see and not to write.")
+@click.option("--read-only", is_flag=True, help="Allow reading only.")
 @click.pass_obj
 def grant_command(context: Context, /, **options: Any) -> None:
     """Let LOGIN see and write the entries of --agent A, and the files of --collection C.
@@ -69,7 +69,7 @@ def grant_command(context: Context, /, **options: Any) -> None:
 @_COLLECTIONS
 @click.pass_obj
 def revoke_command(context: Context, /, **options: Any) -> None:
-    """Take back what LOGIN was granted of --agent A and --collection C; all of it where neither is named."""
+    """Revoke LOGIN's grants for --agent A and --collection C, or all of its grants if you pass neither."""
     result = _administration(context).revoke(agents=_agents(context), **options)
     context.emit(result, lambda: grants_text(result))
 
@@ -77,7 +77,7 @@ def revoke_command(context: Context, /, **options: Any) -> None:
 @admin_command.command("list")
 @click.pass_obj
 def list_command(context: Context) -> None:
-    """List who was granted what."""
+    """List all grants."""
     result = _administration(context).list()
     context.emit(result, lambda: grants_text(result))
 
@@ -85,6 +85,6 @@ def list_command(context: Context) -> None:
 @admin_command.command("distribute", short_help="Spread the tables over a Citus cluster.")
 @click.pass_obj
 def distribute_command(context: Context) -> None:
-    """Spread the tables over the machines of a Citus cluster, by agent and collection."""
+    """Distribute the tables over a Citus cluster, by agent and collection."""
     result = _administration(context).distribute()
     context.emit(result, lambda: distribution_text(result))

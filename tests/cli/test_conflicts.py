@@ -59,4 +59,4 @@ def test_a_forgotten_memory_is_in_no_conflict(mindex: Mindex, standups: tuple[st
 
 def test_conflicts_have_no_past(mindex: Mindex, standups: tuple[str, str]) -> None:
     refused = mindex("list", "--conflicts", "--as-of", "yesterday")
-    assert refused.code == 2 and "leave out --as-of" in refused.err
+    assert refused.code == 2 and "remove --as-of" in refused.err

@@ -52,7 +52,7 @@ def test_records_are_printed_in_every_format(mindex: Mindex, shared: Path) -> No
     assert markdown.startswith("## ") and place in markdown and quoted(record["text"]) in markdown
     (row,) = csv.DictReader(io.StringIO(mindex("get", place, "--format", "csv").out))
     assert (row["path"], row["first_line"], row["text"]) == ("domains/caching/redis.md", "9", record["text"])
-    assert "contradict each other" in mindex("--json", "get", place, "--format", "csv").json["error"]["message"]
+    assert "cannot be combined with" in mindex("--json", "get", place, "--format", "csv").json["error"]["message"]
 
 
 def test_records_are_cut_to_a_budget(mindex: Mindex, shared: Path) -> None:
@@ -213,5 +213,5 @@ def test_limits_that_are_too_large_are_cut(mindex: Mindex, shared: Path) -> None
 
 def test_a_page_of_the_list_beyond_its_end_prints_the_total(mindex: Mindex, shared: Path) -> None:
     total = mindex("list", "--json").json["total"]
-    assert mindex("list", "--offset", 4000).err == f"note: nothing is left after 4000: there are {total}\n"
+    assert mindex("list", "--offset", 4000).err == f"note: no results after 4000: there are {total}\n"
     assert mindex("list", "--offset", 1).err == ""

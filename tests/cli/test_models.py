@@ -140,8 +140,8 @@ def test_a_model_that_no_setting_names_is_marked_default(
 
 def test_the_help_of_reembed_describes_a_call_without_options(mindex: Mindex) -> None:
     message = " ".join(mindex("reembed", "--help").out.split())
-    assert "a model or provider that the settings name is changed to" in message
-    assert "Where they name none (`mindex models` says `default` then), nothing changes" in message
+    assert "or changes to the model that the settings name" in message
+    assert "If they name none (`mindex models` prints `default`), nothing changes" in message
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_without_a_terminal_nothing_is_purged_unless_told_not_to_ask(mindex: Min
     refused = mindex("purge", told)
     assert refused.code == 2
     assert f"{told} memory: The gate code is on the board (2 changes)" in refused.err
-    assert refused.err.endswith("error: nothing was purged: there is no terminal to ask; add --yes\n")
+    assert refused.err.endswith("error: purge asks for confirmation, and there is no terminal; add --yes\n")
     assert is_stored(told)
     assert mindex("purge", told, "--yes").out.startswith("purged 1 record")
     assert not is_stored(told)
@@ -68,7 +68,7 @@ def test_an_unknown_id_is_an_error_before_anything_is_asked(mindex: Mindex, told
 def test_a_no_on_a_terminal_purges_nothing(purge_on_terminal: Purge, told: str, answer: str, tmp_path: Path) -> None:
     code, shown = purge_on_terminal(answer)
     assert code == 1
-    assert f"{told} memory: The gate code" in shown and "Remove this for good? [y/N]" in shown
+    assert f"{told} memory: The gate code" in shown and "Delete this permanently? [y/N]" in shown
     assert shown.endswith("nothing was purged\n")
     assert is_stored(told)
 

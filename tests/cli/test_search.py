@@ -123,7 +123,7 @@ def test_pages_share_no_hit_and_together_have_all(mindex: Mindex, shared: Path) 
 def test_a_page_beyond_the_end_prints_the_total(mindex: Mindex, shared: Path) -> None:
     answer = mindex("search", "Redis", "--offset", 4000, "--json").json
     assert answer["results"] == []
-    assert answer["notes"][-1] == f"nothing is left after 4000: there are {answer['total']}"
+    assert answer["notes"][-1] == f"no results after 4000: there are {answer['total']}"
 
 
 def test_words_that_are_not_quoted_are_one_query(mindex: Mindex, shared: Path) -> None:

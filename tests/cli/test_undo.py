@@ -34,7 +34,7 @@ def test_without_a_terminal_it_shows_the_last_batch_and_needs_yes(mindex: Mindex
     shown = refused.err.splitlines()[0]
     assert shown.startswith(f"memory {new}: ") and " update by main" in shown
     assert any(f"memory {old}: " in line for line in refused.err.splitlines())
-    assert refused.err.endswith("error: nothing was undone: there is no terminal to ask; add --yes\n")
+    assert refused.err.endswith("error: undo asks for confirmation, and there is no terminal; add --yes\n")
     done = mindex("undo", "--yes")
     assert done.out.startswith(f"{new} is as before change 3 (change ") and f"undone with it: {old}" in done.out
     assert is_live(mindex, old)
@@ -43,7 +43,7 @@ def test_without_a_terminal_it_shows_the_last_batch_and_needs_yes(mindex: Mindex
 
 @pytest.mark.parametrize("empty", ["", " "])
 def test_an_empty_reference_does_not_undo_the_last_batch(mindex: Mindex, pair: tuple[str, str], empty: str) -> None:
-    is_one_error(mindex("undo", empty, "--yes"), "CHANGE|ID is empty; name a change or an id", code=2)
+    is_one_error(mindex("undo", empty, "--yes"), "CHANGE|ID is empty; pass a change or an id", code=2)
     assert not is_live(mindex, pair[0])
 
 

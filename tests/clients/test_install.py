@@ -411,7 +411,7 @@ def test_a_wrong_name_among_right_ones_changes_nothing(home: Path) -> None:
 
 def test_without_a_name_the_agents_of_this_machine_are_named(home: Path) -> None:
     (home / ".cursor").mkdir()
-    is_one_error(mindex(), "no agent was named", "found on this machine: cursor", code=2)
+    is_one_error(mindex(), "missing argument: CLIENT", "found on this machine: cursor", code=2)
 
 
 @pytest.mark.parametrize(
@@ -480,9 +480,9 @@ def test_a_project_needs_no_agent_on_this_machine_but_one_that_has_projects(home
     assert "Windsurf has no configuration per project" in refused.out
 
 
-def test_the_home_folder_is_no_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_is_not_a_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
-    is_one_error(mindex("codex", "--project"), "is no project", code=2)
+    is_one_error(mindex("codex", "--project"), "is not a project", code=2)
 
 
 def test_the_list_shows_what_is_here_and_in_which_file_mindex_is(home: Path) -> None:

@@ -21,19 +21,19 @@ _FILE = PathArgument(path_type=Path)
 
 @click.command("backup", short_help="Copy the database while it is in use.")
 @click.argument("target", type=_FILE, metavar="FILE|DIR", shell_complete=completed_by("files"))
-@click.option("--every", default="", metavar="T", help="Go on, with a backup in DIR every 1h or 1d, until stopped.")
+@click.option("--every", default="", metavar="T", help="Back up to DIR repeatedly, e.g. 1h or 1d.")
 @click.option("--keep", type=int, metavar="N", help="Keep the newest N backups of this database in DIR.")
-@click.option("--overwrite", is_flag=True, help="Replace FILE, whatever it is.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE even if it is not a backup.")
 @click.pass_obj
 def backup_command(context: Context, target: Path, every: str, keep: int | None, overwrite: bool) -> None:
-    """Copy the database to FILE, or to a file in DIR that is named by the time, and verify the copy.
+    """Copy the database to FILE, or to a time-stamped file in DIR, and verify the copy.
 
-    Other processes may read and write meanwhile. The copy is one file, complete or not there, that only you can read;
-    an earlier backup is replaced, another file is not. Do not use `cp` for this: what was stored last is in a second
-    file, the write-ahead log. docs/backup.md has the rest.
+    Other processes may read and write in the meantime. The copy is one complete file that only you can read. It
+    replaces an earlier backup, but no other file. Do not use `cp` for this: recent writes are in a second file, the
+    write-ahead log. docs/backup.md explains this.
     """
     if overwrite and (every or keep is not None or target.is_dir()):
-        raise UsageError("--overwrite is for one FILE", "leave it out: backups in a folder have names of their own")
+        raise UsageError("--overwrite needs a FILE, not a folder", "remove it: backups in a folder get their own names")
     backups = Backups(load_settings({"db": context.db}))
 
     def done(made: Backup) -> None:
@@ -51,18 +51,18 @@ def backup_command(context: Context, target: Path, every: str, keep: int | None,
 
 @click.command("restore-backup", short_help="Put a backup in the place of the database.")
 @click.argument("backup", type=_FILE, metavar="FILE", shell_complete=completed_by("files"))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
 def restore_backup_command(context: Context, backup: Path, yes: bool) -> None:
-    """Put a backup in the place of the database, also while servers use it: they go on with what is in the backup.
+    """Replace the database by a backup, even while servers use it; they continue with the backup.
 
-    What the database held until then is kept in a file beside it, which is named.
+    The former content is kept in a file next to the database; the command prints its name.
     """
     settings = load_settings({"db": context.db})
     backups = Backups(settings)
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError("restore-backup asks first, and there is no terminal here", "add --yes")
+            raise UsageError("restore-backup asks for confirmation, and there is no terminal", "add --yes")
         if not click.confirm(f"Replace what is in {settings.database} by {backup}?", err=True):
             sys.exit(1)
     restored = backups.restore(backup)

@@ -14,25 +14,25 @@ from mindex.memory import Memory
 from mindex.present.entries import labels_text
 
 
-@click.command("tags", short_help="List tags, the most frequent first.")
+@click.command("tags", short_help="List tags, most frequent first.")
 @click.argument("start", default="")
 @kind_option
 @collection_option
-@limit_option(50, f"How many tags, at most {MAX_TAGS}.")
+@limit_option(50, f"Number of tags, at most {MAX_TAGS}.")
 @prints(labels_text, lambda found: {"tags": found})
 def tags_command(memory: Memory, /, start: str, limit: int, **scope: Any) -> Sequence[LabelCount]:
-    """List tags, the most frequent first; with START those that begin so."""
+    """List tags, most frequent first; with START, only those that begin with it."""
     if limit > MAX_TAGS:
         note(f"limit cut to {MAX_TAGS}, the maximum")
     limit = min(limit, MAX_TAGS)
     found = memory.labels.tags(start, filters=memory.filters(**scope), limit=limit)
     if len(found) == limit:
-        note(f"these are the first {limit}; there may be more: --limit N, or START for those that begin so")
+        note(f"these are the first {limit}; for more, use --limit N, or pass START")
     return found
 
 
 @click.command("types")
 @prints(labels_text, lambda found: {"types": found})
 def types_command(memory: Memory) -> Sequence[LabelCount]:
-    """List the types of memories, and how many have each."""
+    """List the types of memories with their counts."""
     return memory.labels.types()

@@ -33,7 +33,7 @@ Item: TypeAlias = "CompletionItem[str]"  # a text, because click 8.1 has no gene
 
 
 class _Shell(ShellComplete):
-    """Completes options of `mindex` itself behind a command, too, where people write them."""
+    """Complete the options of `mindex` itself also after a command, since people write them there."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         arguments, typed = super().get_completion_args()
@@ -80,7 +80,7 @@ def complete_in_shell(cli: click.Command, instruction: str) -> int:
         return 1
     try:
         found = _SHELLS[shell](cli, {}, "mindex", COMPLETE_VARIABLE).complete()
-    except Exception:  # whatever is wrong will be said when the command is run
+    except Exception:  # the command itself will report the error
         return 1
     click.echo(found.encode())
     return 0
@@ -90,7 +90,7 @@ def complete_in_shell(cli: click.Command, instruction: str) -> int:
 
 
 def complete_names(names: str, context: click.Context, typed: str) -> list[Item]:
-    """Return what the database of the command line offers for one of `NAMES`; nothing where there is no database."""
+    """Return the completions of one of `NAMES` from the command line's database; nothing if there is no database."""
     if names == "files":
         return [CompletionItem(typed, type="file")]
     if names == "types":

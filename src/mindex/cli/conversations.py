@@ -24,28 +24,28 @@ _MAX_BATCH = 200
 
 @click.group("conversation")
 def conversation_command() -> None:
-    """Keep, find and show what was said."""
+    """Store, search and show conversations."""
 
 
 @conversation_command.command("add")
 @click.argument("user", metavar="USER")
-@click.argument("agent_response", metavar="AGENT|-")
+@click.argument("agent_response", metavar="REPLY|-")
 @click.option(
     "--session",
     "session_id",
     default="",
     metavar="S",
-    help="Which conversation it belongs to (default: a new one).",
+    help="Conversation of the turn (default: a new one).",
     shell_complete=completed_by("sessions"),
 )
 @tag_option
-@click.option("--speaker", default="", metavar="NAME", help="Who said the first part (default: user).")
-@click.option("--at", metavar="T", help="When it was said (default: now).")
+@click.option("--speaker", default="", metavar="NAME", help="Speaker of the first message (default: user).")
+@click.option("--at", metavar="T", help="Time of the turn (default: now).")
 @click.pass_obj
 def add(context: Context, /, user: str, agent_response: str, **options: Any) -> None:
-    """Keep one exchange: what the user said, and what the agent answered; `-` reads one of them from standard input."""
+    """Store one turn: the user's message and the reply; `-` reads one of them from standard input."""
     if user == agent_response == "-":
-        raise UsageError("only one of the two can come from standard input", "give the other as an argument")
+        raise UsageError("only one message can come from standard input", "pass the other as an argument")
     with context.memory(creates=True) as memory:
         turn, redacted = memory.conversations.add(
             text_or_stdin(user), text_or_stdin(agent_response), extract=False, **options
@@ -57,15 +57,15 @@ def add(context: Context, /, user: str, agent_response: str, **options: Any) -> 
 
 
 @conversation_command.command("extract")
-@click.option("--batch", default=10, show_default=True, help=f"How many exchanges to ask, at most {_MAX_BATCH}.")
-@click.option("--all", "everything", is_flag=True, help="Ask all that are left.")
-@click.option("--again", is_flag=True, help="Ask also those that went unanswered three times and rest for a day.")
+@click.option("--batch", default=10, show_default=True, help=f"Number of turns, at most {_MAX_BATCH}.")
+@click.option("--all", "everything", is_flag=True, help="Read all remaining turns.")
+@click.option("--again", is_flag=True, help="Also retry turns that failed three times.")
 @prints(present.extraction_text, fails=lambda found: found.in_vain)
 def extract(memory: Memory, batch: int, everything: bool, again: bool) -> ExtractionReport:
-    """Have a language model take facts out of exchanges that it was not asked about yet.
+    """Have a language model extract facts from turns that it has not read yet.
 
-    A fact is a memory like any other, linked to its exchange. An exchange is asked once, also when it holds none; one
-    that the model fails on is asked again after all others. Where not one is answered, the exit code is 1.
+    A fact is a memory that is linked to its turn. Each turn is read once, even if it contains no fact. A turn that the
+    model fails on is retried after all others. The exit code is 1 if every turn failed.
     """
     if batch > _MAX_BATCH:
         note(f"batch cut to {_MAX_BATCH}")
@@ -81,16 +81,16 @@ def extract(memory: Memory, batch: int, everything: bool, again: bool) -> Extrac
 )
 @after_option
 @click.option("--before", metavar="T", help="Before this time.")
-@limit_option(10, f"How many results, at most {MAX_LIMIT}.")
-@click.option("--around", default=0, show_default=True, help="How many exchanges before and after each to show.")
+@limit_option(10, f"Number of results, at most {MAX_LIMIT}.")
+@click.option("--around", default=0, show_default=True, help="Number of turns before and after each.")
 @prints(lambda shown: shown.text(colour=colour()))
 def search(memory: Memory, query: str, **options: Any) -> AnswerView:
-    """Search what was said."""
+    """Search conversations."""
     return view_answer(memory.search(query, kinds=["turn"], **options))
 
 
 @conversation_command.command("list")
-@limit_option(20, f"How many conversations, at most {MAX_SESSIONS}.")
+@limit_option(20, f"Number of conversations, at most {MAX_SESSIONS}.")
 @offset_option
 @prints(present.sessions_text)
 def list_(memory: Memory, limit: int, offset: int) -> SessionPage:
@@ -102,10 +102,10 @@ def list_(memory: Memory, limit: int, offset: int) -> SessionPage:
 
 @conversation_command.command("show")
 @click.argument("reference", metavar="ID|SESSION", shell_complete=completed_by("sessions"))
-@click.option("--around", default=2, show_default=True, help="Of an exchange: how many before and after it.")
+@click.option("--around", default=2, show_default=True, help="Number of turns before and after.")
 @click.pass_obj
 def show_one(context: Context, reference: str, around: int) -> None:
-    """Show a whole conversation, or an exchange with its neighbours."""
+    """Show a whole conversation, or a turn with its neighbours."""
     if around < 0:
         raise UsageError(f"around {around} is too small", "use 0 or more")
     with context.memory() as memory:
@@ -119,4 +119,4 @@ def _around(memory: Memory, reference: str, count: int) -> Sequence[Record]:
         if turns := memory.conversations.around(reference, count, count):
             return turns
     hint = "`mindex conversation list` names the conversations"
-    raise NotFoundError(f"'{reference}' is neither a conversation nor an exchange", hint)
+    raise NotFoundError(f"'{reference}' is neither a conversation nor a turn", hint)

@@ -18,30 +18,30 @@ from mindex.present.text import aligned
 from mindex.user_folders import cache_folder, default_database, user_config
 from mindex.user_settings import set_setting, unset_setting
 
-_WIDEST_VALUE = 32  # most are shorter; a longer one only moves the rest of its own line
+_WIDEST_VALUE = 32  # most are shorter; a longer one only shifts the rest of its line
 
 
 @click.command("status", short_help="What is in the memory, and what is still pending.")
 @prints(status_text)
 def status_command(memory: Memory) -> Status:
-    """What is in the memory, where it is, and what is still pending."""
+    """Show what is stored, where, and what is pending."""
     return memory.status()
 
 
 @click.command("doctor", short_help="Check everything, and say how to mend it.")
-@click.option("--deep", is_flag=True, help="Read every row, and compare it with its checksum and its index.")
-@click.option(
-    "--repair", "target", metavar="NEW.db", help="Save what can be read of a damaged database into a new file."
-)
+@click.option("--deep", is_flag=True, help="Check every row against its checksum and index.")
+@click.option("--repair", "target", metavar="NEW.db", help="Recover a damaged database into a new file.")
 @click.pass_obj
 def doctor_command(context: Context, deep: bool, target: str | None) -> None:
-    """Check the database, the indexes, the folders and the model; say how to mend what is broken.
+    """Check the database, indexes, folders and models, and suggest fixes.
 
-    --repair leaves the damaged file as it is. The exit code is 1 when a check fails, or something was lost.
+    --repair does not change the damaged file. The exit code is 1 if a check fails or something was lost.
     """
     if target is not None:
         if deep:
-            raise UsageError("--repair checks the new database by itself", "leave --deep out")
+            raise UsageError(
+                "--deep cannot be combined with --repair", "remove --deep: --repair always checks the new database"
+            )
         with ProgressBar() as bar:
             repaired = Memory.repair(load_settings({"db": context.db}).database, target, report=bar)
         context.emit(repaired, lambda: repair_text(repaired))
@@ -59,14 +59,14 @@ def doctor_command(context: Context, deep: bool, target: str | None) -> None:
 @click.option("--tools", metavar="NAME", help="Show the settings of `serve --tools NAME`.")
 @click.pass_context
 def config_command(ctx: click.Context, tools: str | None) -> None:
-    """Show every setting, its value, and where the value comes from.
+    """Show every setting, its value and its source.
 
-    `config set KEY VALUE` writes a value to the user file, `config unset KEY` removes it from there.
+    `config set KEY VALUE` writes a value to the user config, `config unset KEY` removes it.
     """
     if ctx.invoked_subcommand is None:
         _show_settings(ctx.obj, tools)
     elif tools is not None:
-        raise UsageError("--tools only shows settings", "leave it out")
+        raise UsageError("--tools only shows settings", "remove --tools")
 
 
 def _show_settings(context: Context, tools: str | None) -> None:
@@ -95,7 +95,7 @@ def _show_settings(context: Context, tools: str | None) -> None:
 @click.argument("value")
 @click.pass_obj
 def set_(context: Context, key: str, value: str) -> None:
-    """Write a setting to the user file, for example `search.floor 0.4`.
+    """Write a setting to the user config, for example `search.floor 0.4`.
 
     Comments and order of the file are kept. Lists are written with commas: `index.exclude drafts/,*.tmp`.
     """
@@ -109,7 +109,7 @@ def set_(context: Context, key: str, value: str) -> None:
 @click.argument("key")
 @click.pass_obj
 def unset(context: Context, key: str) -> None:
-    """Remove a setting from the user file, so that its default applies."""
+    """Remove a setting from the user config, so that its default applies."""
     removed, path = unset_setting(key), str(user_config())
     context.emit(
         {"key": key, "removed": removed, "file": path},
@@ -120,7 +120,7 @@ def unset(context: Context, key: str) -> None:
 @click.command("paths")
 @click.pass_obj
 def paths_command(context: Context) -> None:
-    """Where mindex keeps its files."""
+    """Show where mindex keeps its files."""
     settings = load_settings({"db": context.db, "agent": context.agent})
     paths = {
         "db": settings.database,

@@ -21,7 +21,7 @@ from mindex.time_parser import parse_time
 
 
 def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:
-    more = {"text": "", "texts": " May be given again.", "json": " As JSON."}[field.shape]
+    more = {"text": "", "texts": " Repeatable.", "json": " As JSON."}[field.shape]
     return click.option(
         f"--{field.name.replace('_', '-')}",
         field.name,
@@ -68,13 +68,13 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
     """Return the commands add, list, get, update and delete of a kind."""
     group = click.Group(kind, help=about, short_help=about.partition(".")[0] + ".")
 
-    @group.command("add", help=f"Keep a {kind}; NAME may also be given as --name.")
+    @group.command("add", help=f"Add a {kind}; NAME may also be passed as --name.")
     @click.argument("named", required=False, metavar="[NAME]")
     @combine(*map(_option, FIELDS[kind]))
     @click.pass_obj
     def add(context: Context, /, named: str | None, **options: Any) -> None:
         if named is not None and options["name"] is not None:
-            raise UsageError("the name is given twice", "give it once")
+            raise UsageError("the name is passed twice", "pass it once")
         options["name"] = options["name"] if named is None else named
         with context.memory(creates=True) as memory:
             things = memory.field_entries(kind)
@@ -84,7 +84,7 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
 
     @group.command("list", help=f"List {kind}s, oldest first.")
     @_filter_options(kind)
-    @limit_option(50, "How many, at most 500.")
+    @limit_option(50, "Number of records, at most 500.")
     @prints(
         lambda page: present.things_text(page.records, page.total),
         lambda page: present.things_json(page.records, page.total),
@@ -92,13 +92,13 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
     def list_(memory: Memory, /, limit: int, **filters: Any) -> Page:
         return memory.field_entries(kind).list(limit=limit, **filters)
 
-    @group.command("get", help=f"Show a {kind} by its id, a unique start of it, or its name.")
+    @group.command("get", help=f"Show a {kind} by its id, an unambiguous part of it, or its name.")
     @id_argument_of(kind)
     @prints(present.thing_text, present.thing_json)
     def get(memory: Memory, id_: str) -> Record:
         return memory.field_entries(kind).get(id_)
 
-    @group.command("update", help=f"Change a {kind}: what is given is replaced (by '': taken away), the rest stays.")
+    @group.command("update", help=f"Change the given fields of a {kind}; '' removes a value.")
     @id_argument_of(kind)
     @combine(*map(_option, FIELDS[kind]))
     @reason_option
@@ -116,18 +116,14 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
     return group
 
 
-contact_command = _group("contact", "The people you deal with.")
-project_command = _group("project", "What you work on.")
-skill_command = _group(
-    "skill", "What an agent is to do by itself, and when. mindex says what is due; the agent runs it."
-)
+contact_command = _group("contact", "Store and look up people.")
+project_command = _group("project", "Store and look up projects.")
+skill_command = _group("skill", "Store recurring tasks of an agent. mindex says which are due; the agent runs them.")
 
 
 _project_argument = click.argument("project")
 _location_argument = click.argument("location")
-_source_type_option = click.option(
-    "--type", "source_type", type=click.Choice(TYPES), help="What it is (default: what it looks like)."
-)
+_source_type_option = click.option("--type", "source_type", type=click.Choice(TYPES), help="Type (default: detect).")
 
 
 @project_command.command("link")
@@ -137,7 +133,7 @@ _source_type_option = click.option(
 @reason_option
 @prints(present.linked_source_text)
 def link(memory: Memory, project: str, location: str, source_type: str | None, reason: str) -> ProjectSource:
-    """Link a folder, a repository or an address to a project.
+    """Link a folder, repository or URL to a project.
 
     \b
     mindex project link Atlas ~/code/atlas
@@ -152,19 +148,19 @@ def link(memory: Memory, project: str, location: str, source_type: str | None, r
 @reason_option
 @prints(present.unlinked_source_text)
 def unlink(memory: Memory, project: str, location: str, reason: str) -> ProjectSource:
-    """Take a source off a project; what is indexed of it stays."""
+    """Unlink a source from a project; its indexed files stay."""
     return memory.projects.unlink(project, location, reason=reason)
 
 
 @project_command.command("sources")
 @click.argument("project", required=False)
-@click.option("--type", "source_type", type=click.Choice(TYPES), help="Only those of this type.")
+@click.option("--type", "source_type", type=click.Choice(TYPES), help="Only sources of this type.")
 @prints(present.sources_text, present.sources_json)
 def sources(memory: Memory, project: str | None, source_type: str | None) -> Sequence[ProjectSource]:
-    """The sources of a project, or of all, each with its status.
+    """List the sources of a project, or of all, with their status.
 
-    A folder is looked at: ok, not indexed (a warning), or gone (an error). Of a remote repository and an address the
-    status is the one that was last reported; before that it is unknown.
+    The status of a folder is checked: ok, not indexed (warning) or missing (error). The status of a remote repository
+    or a URL is the last reported one, or unknown.
     """
     return memory.projects.sources(project, source_type=source_type or "")
 
@@ -173,16 +169,16 @@ def sources(memory: Memory, project: str | None, source_type: str | None) -> Seq
 @_project_argument
 @_location_argument
 @click.argument("status", type=click.Choice(STATUSES), metavar="STATUS")
-@click.option("--message", default="", metavar="T", help="What is wrong with it.")
+@click.option("--message", default="", metavar="T", help="What is wrong with the source.")
 @prints(present.linked_source_text)
 def report(memory: Memory, project: str, location: str, status: str, message: str) -> ProjectSource:
-    """Store what you found when you looked at a source: ok, warning, error or unknown."""
+    """Store the status of a source: ok, warning, error or unknown."""
     return memory.projects.report(project, location, status, message)
 
 
 @skill_command.command("due")
-@click.option("--at", metavar="T", help="At this time (default: now).")
+@click.option("--at", metavar="T", help="Time (default: now).")
 @prints(present.due_text, present.due_json)
 def due(memory: Memory, at: str | None) -> Sequence[DueSkill]:
-    """The enabled skills whose time has come, longest due first."""
+    """List the enabled skills that are due, longest due first."""
     return memory.skills.due(datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None)

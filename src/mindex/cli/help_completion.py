@@ -10,7 +10,7 @@ from mindex.errors import UsageError
 
 
 def _found(root: click.Context, words: Sequence[str]) -> click.Context:
-    """The context of the command that words name below `mindex`. Raises UsageError where there is none."""
+    """Return the context of the `mindex` command that words name. Raises UsageError if there is none."""
     found = root
     for word in words:
         command = found.command
@@ -49,7 +49,7 @@ def completion_command(context: click.Context, shell: str) -> None:
     """Print the script that completes mindex in a shell.
 
     It completes commands, options, and names of the database: collections, tags, types, agents, conversations, ids and
-    files. A database that does not exist is not made.
+    files. It does not create a database.
 
     \b
     bash: echo 'eval "$(mindex completion bash)"' >> ~/.bashrc

@@ -45,22 +45,22 @@ def _refuse(context: Context, error: UsageError) -> NoReturn:
     sys.exit(1)
 
 
-@click.command("hook", cls=HookCommand, short_help="Run a hook; agents call this.")
+@click.command("hook", cls=HookCommand, short_help="Run a hook; clients call this.")
 @click.argument("event", metavar="session-start|prompt|stop|pre-compact|session-end")
 @click.option(
     "--client",
     default="claude-code",
     show_default=True,
     metavar="NAME",
-    help="The agent that runs it: claude-code, codex, gemini or opencode.",
+    help="Client: claude-code, codex, gemini or opencode.",
 )
 @click.pass_obj
 def hook_command(context: Context, event: str, client: str) -> None:
-    """Run a hook of an agent, which sends JSON on stdin and reads JSON from stdout.
+    """Run a hook of a client, which sends JSON on stdin and reads JSON from stdout.
 
-    session-start says what matters for the project, prompt recalls what is known for sure, the others store the turns
-    of the conversation. Errors go to hooks.log in the data folder, and the exit code is 0; it is 1 if the arguments are
-    wrong. docs/hooks.md says how to add hooks to an agent.
+    session-start prints what matters for the project, prompt recalls relevant memories, the others store the turns of
+    the conversation. Errors go to hooks.log in the data folder, and the exit code is 0; it is 1 if the arguments are
+    wrong. docs/hooks.md explains how to add hooks to a client.
     """
     from mindex.hook_pause import is_paused  # the file of this command is also that of `pause`
     from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it
@@ -82,15 +82,15 @@ def hook_command(context: Context, event: str, client: str) -> None:
         text = HookRun(settings, folder, client, lambda: Memory(settings=settings)).run(event, sys.stdin.buffer)
         if text:
             say(text)
-    except Exception as error:  # whatever it is: the agent goes on
+    except Exception as error:  # of any kind: the client must not fail
         log_error(folder, event, error)
 
 
 @click.command("pause")
-@click.option("--for", "duration", metavar="2h", help="For how long: 30m, 2h, 1d (default: until `mindex resume`).")
+@click.option("--for", "duration", metavar="2h", help="Duration: 30m, 2h, 1d (default: until `mindex resume`).")
 @click.pass_obj
 def pause_command(context: Context, duration: str | None) -> None:
-    """Let the hooks of agents do nothing for a while."""
+    """Pause the hooks of all clients."""
     from mindex.clock import to_iso  # a hook, which starts with every prompt, does not need it
     from mindex.hook_pause import pause  # as above
     from mindex.present.hooks import pause_text  # as above
@@ -106,7 +106,7 @@ def pause_command(context: Context, duration: str | None) -> None:
 @click.command("resume")
 @click.pass_obj
 def resume_command(context: Context) -> None:
-    """Let the hooks of agents work again."""
+    """Resume the hooks of all clients."""
     from mindex.hook_pause import resume  # as in `pause`
     from mindex.present.hooks import resume_text  # as above
 

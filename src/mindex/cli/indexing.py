@@ -25,36 +25,36 @@ if TYPE_CHECKING:
 
 @click.command("index", short_help="Make folders of markdown searchable.")
 @click.argument("folders", nargs=-1, type=PathArgument(path_type=Path), metavar="[DIR]...")
-@click.option("--name", help="What to call the folder (default: its own name).")
-@click.option("--context", metavar="TEXT", help="One line about what the folder holds, for agents.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
-@click.option("--force", is_flag=True, help="Read every file again, changed or not.")
-@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option("--name", help="Collection name (default: the folder's name).")
+@click.option("--context", metavar="TEXT", help="One line about the folder's content, for clients.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Exclude matching files, in .gitignore syntax.")
+@click.option("--force", is_flag=True, help="Read unchanged files again.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.option(
     "--contextualize/--no-contextualize",
     default=None,
     help="Have a language model place each chunk in its document (default: as index.contextualize says);"
     " --no-contextualize --force takes back what it wrote.",
 )
-@click.option("--no-embed", is_flag=True, help="Leave the vectors for later (`mindex backfill`).")
+@click.option("--no-embed", is_flag=True, help="Skip embedding; run `mindex backfill` later.")
 @click.option(
     "--remove",
     metavar="NAME",
-    help="Forget an indexed folder; its files stay as they are.",
+    help="Remove an indexed folder; its files are not changed.",
     shell_complete=completed_by("collections"),
 )
 @click.pass_obj
 def index_command(
     context: Context, /, folders: tuple[Path, ...], no_embed: bool, remove: str | None, **options: Any
 ) -> None:
-    """Make folders of markdown searchable, or bring all known ones up to date.
+    """Make folders of markdown searchable, or update all indexed folders.
 
-    Only what changed is read again. Files are never rewritten.
+    Only new and changed files are read. Files are never modified.
     """
     if remove is not None and (folders or no_embed or any(options.values())):
-        raise UsageError("--remove goes alone", f"`mindex index --remove {remove}` forgets that folder")
+        raise UsageError("--remove cannot be combined with other options", f"run `mindex index --remove {remove}`")
     if options["exclude"] and not folders:
-        raise UsageError("--exclude goes with a folder", "name the folder, or set index.exclude for all of them")
+        raise UsageError("--exclude needs a folder", "pass one, or set index.exclude for all folders")
     with context.memory(creates=bool(folders)) as memory:
         if remove is not None:
             chunks = memory.collections.remove(remove)
@@ -71,18 +71,18 @@ def index_command(
     "--workspace",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The workspace of this run, made if missing: indexed and watched like the others.",
+    help="Workspace folder of this run; created if missing, indexed and watched.",
 )
-@click.option("--poll", is_flag=True, help="Look at the files again and again: for drives that send no events.")
+@click.option("--poll", is_flag=True, help="Poll for changes (for network drives).")
 @click.pass_obj
 def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path | None, poll: bool) -> None:
     """Keep indexed folders up to date while their files change. Stop with Ctrl-C.
 
-    Changes can be searched by keyword at once. Vectors are made in the background, also those that are missing from
-    before.
+    Changes can be searched by keyword at once. Vectors, including missing ones of earlier runs, follow in the
+    background.
     """
     stop = threading.Event()
-    set_on_signal(stop, interrupt=True)  # ends a long update, too: what is stored stays, and the next run does the rest
+    set_on_signal(stop, interrupt=True)  # also ends a long update: what is stored stays, and the next run does the rest
 
     def refreshed(report: IndexReport) -> None:
         touched = any(one.new or one.changed or one.moved or one.deleted for one in report.collections)

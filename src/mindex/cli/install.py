@@ -32,15 +32,15 @@ def _complete_agent(_: click.Context, __: click.Parameter, typed: str) -> list[s
     return [agent.name for agent in AGENTS if agent.name.startswith(typed)]
 
 
-@click.command("install", short_help="Add mindex to your agents: Claude Code, Codex, Cursor …")
-@click.argument("names", nargs=-1, metavar="[AGENT]...", shell_complete=_complete_agent)
-@click.option("--project", is_flag=True, help="For the project in this folder only, with memories of its own.")
-@click.option("--list", "list_", is_flag=True, help="Show which agents are here, and whether mindex is in them.")
-@click.option("--print", "print_", is_flag=True, help="Print the configuration and write nothing.")
-@click.option("--dry-run", is_flag=True, help="Show the difference and write nothing.")
-@click.option("--undo", is_flag=True, help="Remove mindex from the agents' configuration again.")
-@click.option("--force", is_flag=True, help="Write the file of an agent that was not found here.")
-@click.option("--command", metavar="TEXT", help="What starts mindex (default: this program by its full path).")
+@click.command("install", short_help="Connect clients: Claude Code, Codex, Cursor …")
+@click.argument("names", nargs=-1, metavar="[CLIENT]...", shell_complete=_complete_agent)
+@click.option("--project", is_flag=True, help="For the project in this folder only, with its own memories.")
+@click.option("--list", "list_", is_flag=True, help="List clients, and whether mindex is connected.")
+@click.option("--print", "print_", is_flag=True, help="Print the config without writing it.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
+@click.option("--undo", is_flag=True, help="Remove mindex from the clients' config.")
+@click.option("--force", is_flag=True, help="Write the config of a client that was not found.")
+@click.option("--command", metavar="TEXT", help="Command that starts mindex (default: its full path).")
 @click.pass_obj
 def install_command(
     context: Context,
@@ -54,21 +54,21 @@ def install_command(
     force: bool,
     command: str | None,
 ) -> None:
-    """Add mindex to the configuration of agents, or show what is there (--list).
+    """Add mindex to the config of clients, or list clients (--list).
 
     \b
     mindex install claude-code codex
     mindex install cursor --project        in .cursor/mcp.json, with the folder's name as --agent
     mindex install claude-code --undo
 
-    AGENT: claude-code, claude-desktop, codex, cursor, vscode, gemini, opencode, cline, windsurf, zed.
+    CLIENT: claude-code, claude-desktop, codex, cursor, vscode, gemini, opencode, cline, windsurf, zed.
 
-    The rest of the file stays as it is, and a backup is kept. --db and --agent become arguments of the server.
+    The rest of the file does not change, and a backup is kept. --db and --agent become arguments of the server.
     """
     if list_ and (names or project or print_ or dry_run or undo or force or command):
-        raise UsageError("--list goes alone", "`mindex install --list` shows every agent")
+        raise UsageError("--list cannot be combined with other options", "run `mindex install --list`")
     if (print_ and (dry_run or undo or force)) or (undo and (force or command)):
-        raise UsageError("these options do not go together", "--undo goes with --project and --dry-run only")
+        raise UsageError("these options cannot be combined", "use --undo with --project and --dry-run only")
     start = _split(command) if command else program()
     if list_:
         listed = AgentList(list_agents(this_machine(), Path.cwd(), start))
@@ -82,7 +82,7 @@ def install_command(
         report = run_install(context, installer, agents, start, show=print_)
     context.emit(report, lambda: install_text(report))
     if print_ and len(report.results) == 1:
-        note(f"it belongs into {report.results[0].path}")
+        note(f"add it to {report.results[0].path}")
     if any(result.outcome == "refused" for result in report.results):
         sys.exit(1)
 
@@ -92,7 +92,7 @@ def _split(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))
     except ValueError as error:
-        raise UsageError(f"--command is no command line ({error})", "close the quotes") from None
+        raise UsageError(f"--command is not a valid command line ({error})", "close the quotes") from None
 
 
 def run_install(
@@ -125,7 +125,9 @@ def chosen_agents(names: Sequence[str]) -> tuple[Agent, ...]:
     if not names:
         machine = this_machine()
         here = ", ".join(agent.name for agent in AGENTS if trace_of(agent, machine))
-        raise UsageError("no agent was named", f"found on this machine: {here or 'none'}; see `mindex install --list`")
+        raise UsageError(
+            "missing argument: CLIENT", f"found on this machine: {here or 'none'}; see `mindex install --list`"
+        )
     return tuple({name.lower(): agent_named(name) for name in names}.values())
 
 
@@ -133,5 +135,5 @@ def _project_folder() -> Path:
     """Return the working folder. Raises UsageError for the home folder, whose files are those of the user."""
     folder = Path.cwd()
     if folder in (Path.home(), Path(folder.anchor)):
-        raise UsageError(f"{folder} is no project", "change to the project's folder, or leave out --project")
+        raise UsageError(f"{folder} is not a project", "change to the project's folder, or remove --project")
     return folder

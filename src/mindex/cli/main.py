@@ -134,27 +134,27 @@ def _installed() -> Sequence[str]:
 @click.option(
     "--db",
     metavar="FILE",
-    help="The database: a file, or a URL: postgresql://USER@HOST/NAME (default: see `mindex paths`).",
+    help="Database file or URL, postgresql://USER@HOST/NAME (default: see `mindex paths`).",
     shell_complete=completed_by("files"),
 )
-@click.option("--db-read", metavar="URL", help="A replica of a PostgreSQL database, to read from.")
+@click.option("--db-read", metavar="URL", help="PostgreSQL read replica.")
 @click.option(
     "--agent",
     metavar="NAME",
-    help="Whose words to see beside the shared files ('*': everyone's).",
+    help="Agent whose entries to use ('*' for all).",
     shell_complete=completed_by("agents"),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.version_option(None, "-V", "--version", package_name="mindex")
 @click.pass_context
 def cli(ctx: click.Context, db: str | None, db_read: str | None, agent: str | None, as_json: bool) -> None:
-    """One memory for every AI agent on this machine.
+    """One memory for all the AI clients on this machine.
 
     \b
-    mindex setup                       the first five minutes: your agents, your folders
+    mindex setup                       connect your clients, index your folders
     mindex index docs                  make a folder searchable
-    mindex search "how is data cached" ask
-    mindex serve                       answer agents over MCP
+    mindex search "how is data cached" search everything
+    mindex serve                       serve clients over MCP
     """
     ctx.obj = Context(db, agent, as_json, db_read)
 
@@ -188,7 +188,9 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         abandon_output()  # the reader of a pipe (`| head`) is done
     except OSError as error:
-        code = report_error(MindexError(f"the system refused: {error}", "check the disk and the rights"), as_json)
+        code = report_error(
+            MindexError(f"the system refused: {error}", "check the disk and the file permissions"), as_json
+        )
     except Exception as error:
         code = report_error(_unexpected_error(error), as_json)
     if whole_process:

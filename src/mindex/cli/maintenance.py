@@ -24,9 +24,9 @@ _MAX_BATCH = 200
 @click.option("--batch", default=50, show_default=True, help=f"Records per step, at most {_MAX_BATCH}.")
 @prints("{embedded} embedded, {remaining} remaining".format_map)
 def backfill_command(memory: Memory, batch: int) -> Mapping[str, int]:
-    """Embed the records that have no vector yet.
+    """Embed records that do not have a vector yet.
 
-    A language model, if one is configured, reads the turns that hooks stored, for facts.
+    If a language model is configured, it also extracts facts from the turns that hooks stored.
     """
     with ProgressBar() as bar:
         embedded, remaining = memory.maintenance.backfill(batch=batch, report=bar)
@@ -38,7 +38,7 @@ def backfill_command(memory: Memory, batch: int) -> Mapping[str, int]:
     if batch > _MAX_BATCH:
         note(f"batch cut to {_MAX_BATCH}")
     if remaining and not embedded:
-        note("the model gave no vectors; `mindex doctor` says why")
+        note("the model returned no vectors; `mindex doctor` shows why")
     return {"embedded": embedded, "remaining": remaining}
 
 
@@ -52,10 +52,10 @@ def _optimized_text(shown: dict[str, Any]) -> str:
 
 
 @click.command("optimize", short_help="Rebuild the indexes and give unused space back.")
-@click.option("--caches", is_flag=True, help="Empty the caches, too: whatever was in them is made again when needed.")
+@click.option("--caches", is_flag=True, help="Also clear the caches.")
 @prints(_optimized_text)
 def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
-    """Rebuild and merge the indexes, pack the vectors, give unused space back."""
+    """Rebuild and merge the indexes, pack vectors, and free unused space."""
     before = memory.status().size_bytes
     cleared = memory.maintenance.optimize(caches=caches)
     sizes: dict[str, Json] = {"size_before": before, "size_after": memory.status().size_bytes}
@@ -66,22 +66,21 @@ def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
 @click.option(
     "--provider", default="", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …"
 )
+@click.option("--model", default="", metavar="X", help="Model name, folder or file; `mindex models` lists names.")
+@click.option("--url", default="", metavar="U", help="Provider URL.")
 @click.option(
-    "--model", default="", metavar="X", help="Its name, folder or file; `mindex models` lists what is ready-made."
+    "--dimensions", metavar="N", type=click.IntRange(min=0), help="Truncate vectors to N dimensions (0: off)."
 )
-@click.option("--url", default="", metavar="U", help="Where its server is.")
-@click.option("--dimensions", metavar="N", type=click.IntRange(min=0), help="Shorten its vectors to N; 0: do not.")
-@click.option("--force", is_flag=True, help="Embed everything again, also with the model that is used already.")
-@click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and roughly how long it takes.")
+@click.option("--force", is_flag=True, help="Re-embed even if the model is unchanged.")
+@click.option("--dry-run", is_flag=True, help="Estimate the work, without doing it.")
 @prints(reembed_text)
 def reembed_command(memory: Memory, **options: Any) -> ReembedReport:
-    """Change the model that this memory is embedded with.
+    """Change the embedding model and embed everything again.
 
-    Without options an unfinished change is resumed, else a model or provider that the settings name is changed to.
-    Where they name none (`mindex models` says `default` then), nothing changes. The old vectors serve until the new
-    ones are complete; servers that are running follow by themselves. Stop it at any time: the next run goes on from
-    there. With --force the old vectors are not believed: a server may have been given another model under the same
-    name.
+    Without options, it resumes an unfinished change, or changes to the model that the settings name. If they name none
+    (`mindex models` prints `default`), nothing changes. Searches use the old vectors until the new ones are complete;
+    running servers switch automatically. An interrupted run resumes where it stopped. Use --force if a model server has
+    a different model under the same name.
     """
     with ProgressBar() as bar:
         return memory.models.reembed(**options, report=bar)
@@ -92,78 +91,78 @@ def _list_models(memory: Memory, measure: bool) -> Sequence[ListedModel]:
     return memory.models.list(measure=measure, report=lambda name: say(f"measuring {name}", err=True))
 
 
-@click.group("models", short_help="List models, and what this memory is embedded with.", invoke_without_command=True)
-@click.option("--measure", is_flag=True, help="Have each installed model work for a moment, and say how fast it is.")
+@click.group("models", short_help="List models, and the embedding model in use.", invoke_without_command=True)
+@click.option("--measure", is_flag=True, help="Benchmark the installed models.")
 @click.pass_context
 def models_command(context: click.Context, measure: bool) -> None:
-    """List ready-made models, what is configured, and what this memory is embedded with."""
+    """List available and configured models, and the embedding model in use."""
     if context.invoked_subcommand is None:
         _list_models(measure=measure)
 
 
 @models_command.command("pull")
 @click.argument("name")
-@click.option("--revision", default="", metavar="R", help="A branch, tag or commit; default: main, later the same one.")
-@click.option("--file", default="", metavar="F", help="Which ONNX file of the repository, when it has several.")
+@click.option("--revision", default="", metavar="R", help="Branch, tag or commit (default: main, later the same one).")
+@click.option("--file", default="", metavar="F", help="ONNX file, if the repository has several.")
 @prints(pull_text, creates=True)
 def models_pull_command(memory: Memory, **options: Any) -> PullReport:
-    """Download a model of the Hugging Face hub: one that `mindex models` lists, or ORG/NAME with an ONNX export.
+    """Download a model from the Hugging Face hub: one that `mindex models` lists, or ORG/NAME with an ONNX export.
 
-    Its commit and the checksum of each file are recorded, and compared whenever the model is pulled again or its files
-    have changed. Stop it at any time: the next run goes on from there. Afterwards no network is needed. HF_ENDPOINT
-    names a mirror, HF_TOKEN is sent for models that need one.
+    Its commit and the checksum of each file are recorded, and compared if the model is pulled again or its files
+    change. An interrupted download resumes where it stopped. Afterwards no network is needed. HF_ENDPOINT names a
+    mirror; HF_TOKEN is sent for models that need one.
     """
     with ProgressBar() as bar:
         return memory.models.pull(**options, report=bar)
 
 
 @click.command("consolidate", short_help="Propose merges of old memories.")
-@click.option("--older-than", default="30d", show_default=True, metavar="T", help="Leave newer memories alone.")
+@click.option("--older-than", default="30d", show_default=True, metavar="T", help="Ignore newer memories.")
 @click.option(
     "--type",
     "types",
     multiple=True,
     metavar="T",
-    help="Only memories of this type; may be given again.",
+    help="Only memories of this type (repeatable).",
     shell_complete=completed_by("types"),
 )
-@limit_option(20, "How many proposals, at most 200.")
-@click.option("--apply", is_flag=True, help="Carry them out: the originals are retired and stay in the history.")
+@limit_option(20, "Number of proposals, at most 200.")
+@click.option("--apply", is_flag=True, help="Make the changes; the originals stay in the history.")
 @prints(consolidation_text)
 def consolidate_command(memory: Memory, **options: Any) -> Consolidation:
-    """Propose merges of old near-duplicates and summaries of long tails.
+    """Propose merges of old near-duplicates, and summaries of unimportant memories.
 
-    Nothing is changed without --apply. A configured language model writes the merged texts, and only such a model
-    writes summaries; without one the most complete of near-duplicates is kept.
+    Changes need --apply. A language model, if configured, writes merged texts and summaries. Without one, the most
+    complete near-duplicate is kept, and there are no summaries.
     """
     return memory.maintenance.consolidate(**options)
 
 
 @click.command("stats")
-@click.option("--plot", is_flag=True, help="Show how the memory grew, what is recalled, and what never was.")
+@click.option("--plot", is_flag=True, help="Plot growth and use over time.")
 @prints(lambda numbers: statistics_text(numbers, width=line_width(), blocks=shows_blocks()))
 def stats_command(memory: Memory, plot: bool) -> MemoryStatistics:
-    """An agent's memories in numbers.
+    """Show an agent's memories in numbers.
 
-    With --plot also by day, week, month or year: how many entries and chunks of files there were at its end, how many
-    it added, and how often entries were returned. A chunk counts from the last change of its file.
+    --plot adds the number of entries and chunks by day, week, month or year, the number of new ones, and how often
+    --entries were returned. A chunk counts from the last change of its file.
     """
     return memory.maintenance.statistics(growth=plot)
 
 
 @click.command("scan", short_help="Look for secrets in everything that is stored.")
-@click.option("--fix", is_flag=True, help="Then remove what holds them, for good, after asking.")
-@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
+@click.option("--fix", is_flag=True, help="Remove the secrets permanently, after a prompt.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
 def scan_command(context: Context, fix: bool, yes: bool) -> None:
-    """Look for secrets in everything that is stored; exit 1 when there are any.
+    """Find secrets in everything that is stored; exit with 1 if there are any.
 
-    That is every version of every entry, indexed files, names and paths, the queries of the access log, and caches.
-    With --fix entries that hold a secret are purged with their history, and files are taken out of the index until
-    they are indexed again.
+    It checks every version of every entry, indexed files, names and paths, logged queries, and caches. --fix purges
+    entries that contain a secret, with their history, and removes such files from the index until they are indexed
+    again.
     """
     if fix and not yes and not sys.stdin.isatty():
-        raise UsageError("--fix asks before it removes anything, and there is no terminal here", "add --yes")
+        raise UsageError("--fix asks for confirmation, and there is no terminal", "add --yes")
     with context.memory() as memory:
         found = memory.maintenance.scan()
         if found and fix:

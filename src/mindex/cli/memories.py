@@ -36,19 +36,24 @@ from mindex.present.history import (
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
 _property_options = combine(
     click.option("--type", metavar="T", help=f"One of {', '.join(TYPES)}.", shell_complete=completed_by("types")),
-    click.option("--importance", type=int, metavar="N", help="1 to 10 (default: by rules)."),
+    click.option("--importance", type=int, metavar="N", help="Importance, 1 to 10 (default: estimated)."),
     click.option("--confidence", type=float, metavar="X", help="0 to 1."),
     tag_option,
-    click.option("--entity", "entities", multiple=True, metavar="E", help="A name in it (default: found)."),
-    click.option("--summary", metavar="S", help="At most twenty words (default: the first sentence)."),
-    click.option("--source", metavar="S", help="Where it comes from."),
-    click.option("--context", metavar="S", help="What it belongs to."),
-    click.option("--expires", metavar="T", help="When it stops being true: 30d, 2h, friday, next week, 2027-01-31."),
-    click.option("--ttl", metavar="30d", help="The same, counted from now."),
     click.option(
-        "--supersedes", metavar="ID", help="Retire that older memory.", shell_complete=completed_by("entries")
+        "--entity", "entities", multiple=True, metavar="E", help="Entity name (default: detected; repeatable)."
     ),
-    click.option("--anchor", metavar="PATH:10-40", help="The lines of a file it is about."),
+    click.option("--summary", metavar="S", help="Summary, at most 20 words (default: first sentence)."),
+    click.option("--source", metavar="S", help="Source."),
+    click.option("--context", metavar="S", help="Context, for example a project."),
+    click.option("--expires", metavar="T", help="Expiry: 30d, 2h, friday, next week, 2027-01-31."),
+    click.option("--ttl", metavar="30d", help="Expiry, counted from now."),
+    click.option(
+        "--supersedes",
+        metavar="ID",
+        help="Id of the memory that this one replaces.",
+        shell_complete=completed_by("entries"),
+    ),
+    click.option("--anchor", metavar="PATH:10-40", help="File lines that the memory is about."),
 )
 
 
@@ -56,7 +61,7 @@ def _properties(options: dict[str, Any]) -> dict[str, Any]:
     """Return the properties that were given. Raises UsageError for both --ttl and --expires."""
     properties = {name: value for name, value in options.items() if value is not None and value != ()}
     if "ttl" in properties and "expires" in properties:
-        raise UsageError("--ttl and --expires say the same", "give one of them")
+        raise UsageError("--ttl cannot be combined with --expires", "pass one of them")
     if "ttl" in properties:
         properties["expires"] = properties.pop("ttl")
     return properties
@@ -67,21 +72,21 @@ def _properties(options: dict[str, Any]) -> dict[str, Any]:
 @_property_options
 @prints(entries.add_text, creates=True)
 def add_command(memory: Memory, /, text: str, **options: Any) -> AddResult:
-    """Remember something; `-` reads it from standard input.
+    """Store a memory; `-` reads it from standard input.
 
-    The same words again are the same memory. Secrets are left out and named.
+    Adding the same text twice creates one memory. Secrets are redacted and reported.
     """
     return memory.add(text_or_stdin(text), **_properties(options))
 
 
 @click.command("update")
 @id_argument
-@click.option("--text", metavar="T|-", help="The new text; `-` reads it from standard input.")
+@click.option("--text", metavar="T|-", help="New text; `-` reads it from standard input.")
 @reason_option
 @_property_options
 @click.pass_obj
 def update_command(context: Context, /, id_: str, text: str | None, reason: str, **options: Any) -> None:
-    """Change a memory: what is given; the rest stays."""
+    """Change the given properties of a memory."""
     changes = _properties(options)
     if text is not None:
         changes["text"] = text_or_stdin(text)
@@ -98,7 +103,7 @@ def update_command(context: Context, /, id_: str, text: str | None, reason: str,
 @reason_option
 @prints(lambda change: change_text(change, "forgotten"), lambda change: change_json(change, forgotten=True))
 def forget_command(memory: Memory, id_: str, reason: str) -> Change:
-    """Take a memory out of every search, until `restore`."""
+    """Exclude an entry from every search, until `restore`."""
     return memory.forget(id_, reason)
 
 
@@ -106,18 +111,18 @@ def forget_command(memory: Memory, id_: str, reason: str) -> Change:
 @id_argument
 @prints(lambda change: change_text(change, "restored"), change_json)
 def restore_command(memory: Memory, id_: str) -> Change:
-    """Bring back what was forgotten or superseded."""
+    """Bring back a forgotten or superseded entry."""
     return memory.restore(id_)
 
 
 @click.command("purge", short_help="Remove memories for good.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=completed_by("entries"))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
 def purge_command(context: Context, ids: tuple[str, ...], yes: bool) -> None:
-    """Remove memories for good: every table, every index, the history and the file itself.
+    """Delete entries permanently: from all tables and indexes, the history and the file.
 
-    It shows what goes and asks; where there is no terminal to ask, it needs --yes.
+    It lists the entries and asks for confirmation. Without a terminal, it needs --yes.
     """
     with context.memory() as memory:
         if not yes:
@@ -130,8 +135,8 @@ def _confirm_purge(histories: Mapping[str, Sequence[Change]]) -> None:
     """Show what a purge would remove, and ask. Raises UsageError where that is impossible, Exit for a no."""
     say(entries.purge_preview_text(histories), err=True)
     if not sys.stdin.isatty():
-        raise UsageError("nothing was purged: there is no terminal to ask", "add --yes")
-    if not click.confirm("Remove this for good?", err=True):
+        raise UsageError("purge asks for confirmation, and there is no terminal", "add --yes")
+    if not click.confirm("Delete this permanently?", err=True):
         say("nothing was purged", err=True)
         raise click.exceptions.Exit(1)
 
@@ -140,7 +145,7 @@ def _confirm_purge(histories: Mapping[str, Sequence[Change]]) -> None:
 @id_argument
 @prints(history_text, history_json)
 def history_command(memory: Memory, id_: str) -> Sequence[Change]:
-    """Every change of a memory: when, by whom, why, what it was and became."""
+    """Show every change of a memory: when, by whom, why, and the values before and after."""
     return memory.history(id_)
 
 
@@ -149,14 +154,14 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
 def undo_command(context: Context, reference: str | None, yes: bool) -> None:
-    """Undo one change by its number, or by a memory's id its latest that is not undone yet.
+    """Undo one change by its number, or the latest change of a memory by its id.
 
-    Without either, it shows the last changes that this agent made as one, and asks; where there is no terminal to ask,
-    it needs --yes. Undos and imports are passed over. All changes that one command made are undone together. By id,
-    every undo goes one change further back; the number of an undo undoes that undo.
+    Without an argument, it shows the changes of this agent's last command and asks for confirmation (without a
+    terminal, it needs --yes). It skips undos and imports. All changes of one command are undone together. By id, each
+    undo goes one change further back. The number of an undo reverts that undo.
     """
     if reference is not None and not reference.strip():  # an empty variable of a script
-        raise UsageError("CHANGE|ID is empty", "name a change or an id, or leave it out to undo the last command")
+        raise UsageError("CHANGE|ID is empty", "pass a change or an id, or omit it to undo the last command")
     with context.memory() as memory:
         if reference is None:
             changes = memory.last_batch()
@@ -173,7 +178,7 @@ def _confirm_undo(changes: Sequence[Change]) -> None:
     """Show what would be undone, and ask. Raises UsageError where that is impossible, Exit for a no."""
     say(batch_text(changes), err=True)
     if not sys.stdin.isatty():
-        raise UsageError("nothing was undone: there is no terminal to ask", "add --yes")
+        raise UsageError("undo asks for confirmation, and there is no terminal", "add --yes")
     if not click.confirm("Undo this?", err=True):
         say("nothing was undone", err=True)
         raise click.exceptions.Exit(1)
@@ -183,13 +188,13 @@ def _confirm_undo(changes: Sequence[Change]) -> None:
 @click.argument("query", default="")
 @after_option
 @click.option("--before", metavar="T", help="Before this time (default: now).")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only what happened to this kind.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only changes of this kind of record.")
 @click.option("--source", default="", metavar="S", help="Only entries from this source, such as `hook`.")
-@limit_option(50, "How many events, at most 200.")
+@limit_option(50, "Number of events, at most 200.")
 @prints(timeline_text, lambda events: {"events": events})
 def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:
-    """What was learnt, said, changed and forgotten between two times.
+    """Show what was learnt, said, changed and forgotten between two times.
 
-    With --after oldest first; without it the last seven days, newest first.
+    With --after, oldest first. Without it, the last seven days, newest first.
     """
     return memory.timeline.events(**options)

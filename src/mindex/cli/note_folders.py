@@ -13,7 +13,7 @@ _USUAL = ("~/notes", "~/Notes", "~/Documents")
 _OBSIDIAN = "{appdata}/obsidian/obsidian.json"
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _SKIPPED = frozenset({"node_modules", "venv", "__pycache__"})
-# A home folder may hold anything: the look for markdown ends after so many folders.
+# A home folder may be large: the search for markdown ends after this many folders.
 _MAX_FOLDERS = 2_000
 
 

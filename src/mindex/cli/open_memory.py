@@ -42,7 +42,7 @@ Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The options that stand before the command."""
+    """The options before the command."""
 
     db: str | None
     agent: str | None
@@ -54,8 +54,8 @@ class Context:
     ) -> Memory:
         """Open the memory; notes about its settings go to stderr.
 
-        Raises NotFoundError for a database that was named and is not there, unless the command `creates` it. For a
-        `dry_run` an empty one stands in its place, and nothing is created.
+        Raises NotFoundError for a named database that does not exist, unless the command `creates` it. A `dry_run` uses
+        an empty one instead, and creates nothing.
         """
         settings = load_settings({**(options or {}), "db": self.db, "db_read": self.db_read, "agent": self.agent})
         if not creates and not dry_run:

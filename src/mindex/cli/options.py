@@ -87,17 +87,17 @@ collection_option = click.option(
 )
 # Of what is stored: its own tags.
 tag_option = click.option(
-    "--tag", "tags", multiple=True, metavar="T", help="A tag; may be given again.", shell_complete=completed_by("tags")
+    "--tag", "tags", multiple=True, metavar="T", help="Tag (repeatable).", shell_complete=completed_by("tags")
 )
 
 # Named like the option of `Memory.search` and `Memory.timeline.events`.
 after_option = click.option(
-    "--after", metavar="T", help="Not before: 2h, 7d, yesterday, last week, friday, march, 2026-03, 2026-03-01."
+    "--after", metavar="T", help="After this time: 2h, 7d, yesterday, friday, march, 2026-03-01."
 )
-reason_option = click.option("--reason", default="", metavar="R", help="Why, for the history.")
+reason_option = click.option("--reason", default="", metavar="R", help="Reason, for the history.")
 
 
-offset_option = click.option("--offset", default=0, show_default=True, help="How many to leave out first.")
+offset_option = click.option("--offset", default=0, show_default=True, help="Number of results to skip.")
 
 
 def limit_option(default: int, what: str) -> Callable[[F], F]:

@@ -19,7 +19,7 @@ from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
 
 _MIN_SECONDS = 1.0  # before a rate is shown
-_LINE_SECONDS = 5.0  # between lines where no bar can be drawn
+_LINE_SECONDS = 5.0  # between lines if no bar can be drawn
 _WIDEST_LINE = 120  # of a progress bar
 
 
@@ -116,7 +116,7 @@ def line_width() -> int:
 
 
 def _columns(stream: TextIO) -> int:
-    """The width of the terminal behind a stream; 0 where there is none."""
+    """Return the width of a stream's terminal, 0 if it has none."""
     try:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):

@@ -13,7 +13,7 @@ _KEY = "plugins.disabled"
 
 @click.command("plugins", short_help="List extensions, or turn one off or on.")
 @click.option("--disable", metavar="NAME", help="Turn an extension off.")
-@click.option("--enable", metavar="NAME", help="Turn an extension on again.")
+@click.option("--enable", metavar="NAME", help="Turn an extension on.")
 @click.pass_obj
 def plugins_command(context: Context, disable: str | None, enable: str | None) -> None:
     """List the installed extensions: what each provides, and what is wrong with it.

@@ -16,34 +16,35 @@ from mindex.present import history as present
 
 @click.group("profile", short_help="What is known of the user.")
 def profile_command() -> None:
-    """What is known of the user: JSON, changed place by place, every change kept."""
+    """Read and change the user's profile: JSON values by path, every change kept."""
 
 
 @profile_command.command("get")
 @click.argument("path", default="")
 @prints(lambda shown: present.profile_text(*shown.values()))
 def get(memory: Memory, path: str) -> Mapping[str, object]:
-    """Show the profile, or what stands at a path: user.name, projects[0].title."""
+    """Show the profile, or the value at a path: user.name, projects[0].title."""
     return {"value" if path else "profile": memory.profile.get(path)}
 
 
 @profile_command.command("set")
 @click.argument("path", required=False)
 @click.argument("value", required=False)
-@click.option("--remove", metavar="PATH", help="Take this place away.")
-@click.option("--replace", is_flag=True, help="Put VALUE in the place of a whole object or list; nothing is merged.")
+@click.option("--remove", metavar="PATH", help="Remove the value at this path.")
+@click.option("--replace", is_flag=True, help="Replace a whole object or list instead of merging.")
 @reason_option
 @click.pass_obj
 def set_(context: Context, path: str | None, value: str | None, remove: str | None, replace: bool, reason: str) -> None:
-    """Change one place. VALUE is JSON where it reads as JSON (5, true, ["a"]), else a text."""
+    """Set one value. VALUE is JSON if it parses (5, true, ["a"]), else text."""
     if remove is not None:
         if path is not None or replace:
             raise UsageError(
-                "--remove goes without PATH, VALUE and --replace", f"`mindex profile set --remove {remove}`"
+                "--remove cannot be combined with PATH, VALUE or --replace",
+                f"run `mindex profile set --remove {remove}`",
             )
         changes = {remove: None}
     elif path is None or value is None:
-        raise UsageError("a path and a value are needed", "write `mindex profile set user.name Anna --reason …`")
+        raise UsageError("missing argument: PATH or VALUE", "write `mindex profile set user.name Anna --reason …`")
     else:
         changes = {path: _json_or_text(value)}
     with context.memory(creates=True) as memory:
@@ -58,7 +59,7 @@ def _json_or_text(text: str) -> Any:
     except ValueError:
         return text
     except RecursionError:
-        raise UsageError("the value is nested too deep", "store it flatter, or as a text") from None
+        raise UsageError("the value is nested too deeply", "reduce the nesting, or store it as text") from None
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -68,7 +69,7 @@ def _refuse_constant(name: str) -> NoReturn:
 @profile_command.command("history")
 @prints(present.versions_text, present.versions_json)
 def history(memory: Memory) -> Sequence[Change]:
-    """Every version with what changed in it: when, by whom and why."""
+    """Show every version with its changes: when, by whom and why."""
     return memory.profile.history()
 
 
@@ -77,7 +78,7 @@ def history(memory: Memory) -> Sequence[Change]:
 @reason_option
 @click.pass_obj
 def rollback(context: Context, version: int, reason: str) -> None:
-    """Bring the profile back to how a version left it; that is a change like any other."""
+    """Restore a version of the profile; this is a change like any other."""
     with context.memory() as memory:
         change = memory.profile.rollback(version, reason)
     context.emit(

@@ -39,7 +39,7 @@ _scope_options = combine(
         shell_complete=completed_by("types"),
     ),
     collection_option,
-    click.option("-p", "--path", default="", metavar="GLOB", help="Only files like this, or below this folder."),
+    click.option("-p", "--path", default="", metavar="GLOB", help="Only files that match, or in this folder."),
     click.option(
         "--tag",
         "tags",
@@ -55,17 +55,17 @@ _scope_options = combine(
         help="Only records with all of these tags.",
         shell_complete=completed_by("tags"),
     ),
-    click.option("--min-importance", type=click.IntRange(1, 10), help="Only memories this important."),
-    click.option("--min-confidence", type=click.FloatRange(0, 1), help="Only memories this certain."),
+    click.option("--min-importance", type=click.IntRange(1, 10), help="Minimum importance."),
+    click.option("--min-confidence", type=click.FloatRange(0, 1), help="Minimum confidence."),
     after_option,
     click.option("--before", metavar="T", help="Before this time."),
-    click.option("--include-expired", is_flag=True, help="Show what has expired, too."),
+    click.option("--include-expired", is_flag=True, help="Include expired memories."),
     click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
-    click.option("--as-of", metavar="T", help="Entries as they stood then."),
+    click.option("--as-of", metavar="T", help="Search entries as of this time."),
 )
 
 _format_option = click.option(
-    "-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="As what to print."
+    "-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format."
 )
 # How `search` and `get` print.
 _format_options = combine(
@@ -75,25 +75,25 @@ _format_options = combine(
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@limit_option(5, f"How many results, at most {MAX_LIMIT}.")
+@limit_option(5, f"Number of results, at most {MAX_LIMIT}.")
 @offset_option
-@click.option("--view", type=click.Choice(VIEWS), default="full", show_default=True, help="How much of each.")
-@click.option("--digest", "view", flag_value="digest", help="Ids and places or first words, ~10-20 tokens a result.")
-@click.option("--compact", "view", flag_value="compact", help="One line each, ~30 tokens a result.")
-@_format_options
 @click.option(
-    "-m", "--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which halves to ask."
+    "--view", type=click.Choice(VIEWS), default="full", show_default=True, help="Amount of detail per result."
 )
+@click.option("--digest", "view", flag_value="digest", help="Ids with places or first words, 10 to 20 tokens each.")
+@click.option("--compact", "view", flag_value="compact", help="One line per result, about 30 tokens each.")
+@_format_options
+@click.option("-m", "--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Retrieval mode.")
 @click.option("--fusion", type=click.Choice(FUSION_NAMES), help="How to order results (default: judged).")
-@click.option("--current-file", default="", metavar="PATH", help="The file you work on: lifts results of its domain.")
+@click.option("--current-file", default="", metavar="PATH", help="File being edited; boosts its domain.")
 @click.option(
     "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
 )
 @click.option("--floor", type=click.FloatRange(0, 1), help="Only hits of this relevance, 0 to 1.")
 @click.option("--weak/--no-weak", default=None, help="Also show hits below the floor, marked as weak (default: yes).")
 @click.option("--around", type=int, default=0, metavar="N", help="Number of turns before and after each turn.")
-@click.option("-e", "--expand", is_flag=True, help="Have the language model put the question in other words, too.")
-@click.option("--explain", is_flag=True, help="Say why each result stands where it stands.")
+@click.option("-e", "--expand", is_flag=True, help="Also search LLM-written rewordings.")
+@click.option("--explain", is_flag=True, help="Explain the ranking of each result.")
 @_scope_options
 @click.pass_obj
 def search_command(
@@ -110,12 +110,14 @@ def search_command(
 ) -> None:
     """Search everything that is indexed.
 
-    Plain words find what holds any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
-    {content}: word make it strict.
+    Plain words find texts that contain any of them, best first. "exact phrase", AND, OR, NOT, prefix*, title:word and
+    {content}: word make the query strict.
     """
     _check_formats(context, form)
     if explain and (view in ("digest", "compact") or form in ("md", "csv", "files")):
-        raise UsageError("--explain needs room", "use it with --view full, passages or dual, as text or JSON")
+        raise UsageError(
+            "--explain does not work with this view or format", "use --view full, passages or dual, as text or JSON"
+        )
     options["fusion"] = fusion or ""
     with context.memory() as memory:
         _, shown = search_view(
@@ -126,7 +128,7 @@ def search_command(
 
 def _check_formats(context: Context, form: str) -> None:
     if context.as_json and form not in ("text", "json"):
-        raise UsageError(f"--json and --format {form} contradict each other", "give one of them")
+        raise UsageError(f"--json cannot be combined with --format {form}", "pass one of them")
 
 
 def _print(context: Context, shown: Shown, form: str) -> None:
@@ -147,18 +149,17 @@ def _print(context: Context, shown: Shown, form: str) -> None:
     shell_complete=completed_by("references"),
 )
 @_format_options
-@click.option("--as-of", metavar="T", help="Entries as they stood then.")
+@click.option("--as-of", metavar="T", help="Search entries as of this time.")
 @click.pass_obj
 def get_command(
     context: Context, references: tuple[str, ...], form: str, budget: int | None, as_of: str | None
 ) -> None:
-    """Show records by id (a unique start is enough), file, lines of a file, or glob.
+    """Show records by id (or an unambiguous start of it), file, lines of a file, or glob.
 
-    Also ID±2 (or ID+-2, ID~2) for a chunk with the two before and after it in its file, or a turn in its conversation;
-    '#5' for an entry by its number; doc://PATH and memory://ID as other programs write them; an id that another program
-    knew before an import (mem_a1, or mudpuppy:3); links:ID and backlinks:ID (the files that a file links to, and that
-    link to it), profile or profile.user.name, history:ID, timeline:yesterday..today, due, conflicts, tags, types,
-    sessions.
+    Also: ID±2 (or ID+-2, ID~2), a chunk or turn with two neighbours on each side; '#5', an entry by its number;
+    doc://PATH and memory://ID; mem_a1 or mudpuppy:3, an imported entry by its former id; links:ID and backlinks:ID, the
+    files that a file links to and that link to it; profile or profile.user.name; history:ID; timeline:yesterday..today;
+    due; conflicts; tags; types; sessions.
     """
     _check_formats(context, form)
     with context.memory() as memory:
@@ -181,11 +182,11 @@ def get_command(
 
 
 @click.command("list")
-@limit_option(20, f"How many, at most {MAX_LIMIT}.")
+@limit_option(20, f"Number of records, at most {MAX_LIMIT}.")
 @offset_option
 @click.option("--view", type=click.Choice(LIST_VIEWS), default="full", show_default=True, help="Amount of detail.")
 @_format_option
-@click.option("--conflicts", is_flag=True, help="Only memories that conflict with another, with those.")
+@click.option("--conflicts", is_flag=True, help="Only memories that conflict with another.")
 @_scope_options
 @click.pass_obj
 def list_command(
@@ -194,7 +195,7 @@ def list_command(
     """List records, newest first."""
     _check_formats(context, form)
     if conflicts and scope["as_of"]:
-        raise UsageError("--conflicts shows the conflicts of now", "leave out --as-of")
+        raise UsageError("--conflicts cannot be combined with --as-of", "remove --as-of")
     with context.memory() as memory:
         filters = memory.filters(**scope)
         page = memory.list(filters, limit=limit, offset=offset)  # also checks the limit and the offset
@@ -209,6 +210,6 @@ def list_command(
     if limit > MAX_LIMIT:
         note(f"limit cut to {MAX_LIMIT}, the maximum")
     if total and offset >= total:
-        note(f"nothing is left after {offset}: there are {total}")
+        note(f"no results after {offset}: there are {total}")
     in_conflict = {one.record.id: one.conflicts for one in found}
     _print(context, view_page(records, total, offset, view, conflicts=in_conflict, several_collections=several), form)

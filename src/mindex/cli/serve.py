@@ -24,20 +24,18 @@ class _ToolsOption(click.Option):
         return super().get_help_record(ctx)
 
 
-# The flags of the program that the tools stand in for are known once the tools are: `_program_flags` reads them.
+# The flags of the program that the tools replace are known once the tools are: `_program_flags` reads them.
 @click.command("serve", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.option("--http", "address", metavar="[HOST:]PORT", help="Serve HTTP at /mcp instead of stdio; 0: a free port.")
-@click.option(
-    "--no-token", is_flag=True, help="With --http, for this machine only: let every program in without a token."
-)
+@click.option("--http", "address", metavar="[HOST:]PORT", help="Serve HTTP at /mcp (0: any free port).")
+@click.option("--no-token", is_flag=True, help="With --http, for this machine only: require no token.")
 @click.option("--tools", cls=_ToolsOption, default=NATIVE, show_default=True, metavar="NAME")
 @click.option(
     "--root",
     type=_FOLDER,
     metavar="DIR",
-    help="Agents may index below this folder only; default: here, nothing in a home folder.",
+    help="Clients may index only below this folder (default: the current one, unless it is your home).",
 )
-@click.option("--source-path", "source", type=_FOLDER, metavar="PATH", help="The folder this server is for.")
+@click.option("--source-path", "source", type=_FOLDER, metavar="PATH", help="Folder that this server is for.")
 @click.option(
     "--build-index",
     is_flag=False,
@@ -46,10 +44,10 @@ class _ToolsOption(click.Option):
     help="Index PATH (default: the source path, or here) in the background.",
 )
 @click.option("--watch", is_flag=True, help="Keep indexed folders up to date while files change.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out what matches, as in .gitignore.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Exclude matching files, in .gitignore syntax.")
 @click.option("--database-path", "dialect_db", metavar="FILE", help="The same as --db.")
-@click.option("--no-instant", is_flag=True, help="Answer nothing before everything is loaded.")
-@click.option("--debug", is_flag=True, help="Say on stderr what goes on.")
+@click.option("--no-instant", is_flag=True, help="Do not answer before everything is loaded.")
+@click.option("--debug", is_flag=True, help="Log details to stderr.")
 @click.pass_context
 def serve_command(
     ctx: click.Context,
@@ -65,20 +63,21 @@ def serve_command(
     debug: bool,
     **options: Any,  # passed on to `ServerOptions`
 ) -> None:
-    """Answer agents over MCP: stdio, or HTTP with --http.
+    """Serve clients over MCP: stdio, or HTTP with --http.
 
     \b
     claude mcp add mindex -- mindex serve
     mindex serve --http 8080
     mindex serve --tools memory-exchange --source-path docs --build-index --watch
 
-    Over HTTP every request needs a token: `mindex token show` prints the owner's, `mindex token add` makes others.
+    Over HTTP, every request needs an access token: `mindex token show` prints the owner's, `mindex token add` creates
+    others.
 
-    With --tools, the environment variables of the program that mindex stands in for are read (`mindex config --tools
-    NAME` shows them), and of MemoryExchange its flags, too.
+    With --tools, mindex also reads the environment variables of the program that it replaces (`mindex config --tools
+    NAME` shows them), and the flags of MemoryExchange.
     """
     if no_token and address is None:
-        raise UsageError("--no-token is for a server over HTTP", "use it with --http PORT")
+        raise UsageError("--no-token needs --http", "add --http PORT")
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     context: Context = ctx.obj
@@ -92,7 +91,7 @@ def serve_command(
         if folder is not None and not folder.is_dir():
             raise NotFoundError(f"there is no folder {folder}", "check the path")
     if context.db and dialect_db:
-        raise UsageError("--db and --database-path are the same", "give one of them")
+        raise UsageError("--db cannot be combined with --database-path", "pass one of them")
     build = None if build_index is None else Path(build_index) if build_index else source or Path.cwd()
     server = ServerOptions(
         context.db,
@@ -109,7 +108,7 @@ def serve_command(
 
 
 def _program_flags(ctx: click.Context, tools: str) -> ServeFlags:
-    """Return what the flags stand for that only the program of these tools has. Raises UsageError for any other."""
+    """Return the options for flags that only the program of these tools has. Raises UsageError for any other flag."""
     if tools == NATIVE and not ctx.args:
         return ServeFlags()
     chosen = tools_named(tools)

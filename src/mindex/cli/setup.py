@@ -35,25 +35,25 @@ _NONE = "none"
 _LONGEST_QUESTION = 80  # characters of the proposed one
 
 
-@click.command("setup", short_help="Set everything up: your agents, your folders.")
-@click.option("--agents", "names", metavar="A,B", help=f"These agents ('{_NONE}': no agent), without asking.")
-@click.option(
-    "--folders", multiple=True, metavar="DIR", help=f"Index this folder ('{_NONE}': no folder), without asking."
-)
+@click.command("setup", short_help="Connect your clients and index your folders.")
+@click.option("--agents", "names", metavar="A,B", help=f"Clients to connect ('{_NONE}': none), without a prompt.")
+@click.option("--folders", multiple=True, metavar="DIR", help=f"Folder to index ('{_NONE}': none), without a prompt.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask: all clients found, and this folder if it has markdown.")
 @click.pass_obj
 def setup_command(context: Context, names: str | None, folders: tuple[str, ...], yes: bool) -> None:
-    """Set everything up: add mindex to your agents, index your folders, and ask one question.
+    """Set up mindex: connect your clients, index your folders, and run one search.
 
-    It asks which agents get mindex, and for each folder of notes that it finds (~/notes, ~/Documents, Obsidian vaults)
-    whether to index it. --yes takes all agents and this folder, but no other one: name those with --folders. It offers
-    to import what other memory programs left, which --yes only reports. At the end it says what it did and how to undo
-    it. Run again, it asks only for what is missing.
+    It asks which clients to connect, and whether to index each folder of notes that it finds (~/notes, ~/Documents,
+    Obsidian vaults). --yes connects all clients and indexes only this folder; name others with --folders. It offers to
+    import the data of other memory programs; with --yes it only reports them. At the end it prints what it did and how
+    to undo it. If you run it again, it asks only for what is missing.
     """
     asks = not yes
     if asks and not sys.stdin.isatty():
         if names is None or not folders:
-            raise UsageError("there is no terminal to ask", "add --yes, or say both: --agents A,B --folders DIR")
+            raise UsageError(
+                "setup asks questions, and there is no terminal", "add --yes, or pass --agents A,B --folders DIR"
+            )
         asks = False  # both are said
     found = tuple(agent for agent in AGENTS if trace_of(agent, this_machine()))
     ready = _with_mindex(context, found)

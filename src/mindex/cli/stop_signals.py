@@ -1,4 +1,4 @@
-"""How commands that run until they are told to stop learn of it."""
+"""Stop signals of commands that run until they are stopped."""
 
 import signal
 import threading
@@ -7,8 +7,8 @@ import threading
 def set_on_signal(stop: threading.Event, *, interrupt: bool = False) -> None:
     """Set `stop` when Ctrl-C or SIGTERM arrives. With `interrupt`, a KeyboardInterrupt is raised as well.
 
-    The event is set by a thread of its own: a handler runs between two instructions of the main thread, and where that
-    thread is inside `stop.wait()` it may hold the lock that `stop.set()` waits for.
+    A separate thread sets the event: a handler runs between two instructions of the main thread, and if that thread is
+    inside `stop.wait()`, it may have the lock that `stop.set()` waits for.
     """
 
     def on_signal(*_: object) -> None:

@@ -16,17 +16,17 @@ _LINES_DROPPED = 3  # the exit code
 @click.command("sync", short_help="Exchange entries with your other machines.")
 @click.argument("folder", type=PathArgument(), metavar="DIR", shell_complete=completed_by("files"))
 @click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
-@click.option("--status", is_flag=True, help="Only list the machines, and what is not sent or read yet.")
-@click.option("--repair", is_flag=True, help="Restamp changes that a wrong clock put more than a day ahead.")
+@click.option("--status", is_flag=True, help="List machines and pending changes only.")
+@click.option("--repair", is_flag=True, help="Fix changes with time stamps more than a day ahead.")
 @click.option("--no-embed", is_flag=True, help="Skip embedding; run `mindex backfill` later.")
 @click.pass_obj
 def sync_command(context: Context, folder: str, dry_run: bool, status: bool, repair: bool, no_embed: bool) -> None:
     """Exchange entries with your other machines, through a folder that they share.
 
-    The folder is one that git, Dropbox, Syncthing or a USB stick carries from machine to machine; mindex itself opens
-    no connection. Each machine writes only files of its own there. All machines end with the same memories, whatever
-    the order in which the files arrive; where two changed the same, the later change holds and you are told. Indexed
-    files and vectors stay on their machine. docs/sync.md has the rest.
+    git, Dropbox, Syncthing or a USB stick carries the folder from machine to machine; mindex opens no connection. Each
+    machine writes only its own files. All machines end with the same memories, in whichever order the files arrive. If
+    two machines changed the same value, the later change wins and the conflict is reported. Indexed files and vectors
+    are not exchanged. docs/sync.md explains the details.
 
     The exit code is 3 if lines of other machines were dropped (damaged, or not allowed). Lines that are more than a day
     ahead of this machine's clock are kept for later, with a warning and exit code 0.

@@ -15,9 +15,9 @@ from mindex.present import access_tokens as present
 
 @click.group("token", short_help="Who may reach this memory through `serve --http`.")
 def token_command() -> None:
-    """Who may reach this memory through `serve --http`: one token for each person or program.
+    """Manage access tokens for `serve --http`: one token for each person or client.
 
-    A token acts as one agent: the entries of others do not exist for it. Files are shared, but for --collections.
+    A token acts as one agent and cannot see entries of others. Files are shared, unless --collections limits them.
 
     \b
     mindex token add anna --expires 90d      her own agent, called anna
@@ -29,31 +29,31 @@ def token_command() -> None:
 
 @token_command.command("add")
 @click.argument("name")
-@click.option("--read-only", is_flag=True, help="It may search and read, and change nothing.")
-@click.option("--metrics", is_flag=True, help="It opens /metrics and nothing else.")
+@click.option("--read-only", is_flag=True, help="Allow search and get only.")
+@click.option("--metrics", is_flag=True, help="Allow /metrics only.")
 @click.option(
     "--collections",
     multiple=True,
     metavar="C,…",
-    help="Of indexed folders it sees only these.",
+    help="Only these indexed folders.",
     shell_complete=completed_by("collections"),
 )
-@click.option("--expires", metavar="T", help="When it ends: 30d, 12h, 2027-01-01. Without it, when it is revoked.")
+@click.option("--expires", metavar="T", help="Expiry: 30d, 12h, 2027-01-01 (default: never).")
 @click.pass_obj
 def add(
     context: Context, name: str, read_only: bool, metrics: bool, collections: tuple[str, ...], expires: str | None
 ) -> None:
-    """Make a token and show it, this once; stored is only its hash.
+    """Create a token and show it once; only its hash is stored.
 
-    It acts as the agent of --agent, by default the one called NAME. --agent '*' sees every agent's entries, and
-    adds one only where the tool has an argument that names the agent.
+    It acts as the agent of --agent (default: NAME). --agent '*' sees the entries of all agents, and can add one only
+    with a tool that has an argument for the agent.
     """
     if metrics and (read_only or collections or context.agent):
-        raise UsageError("--metrics opens no memory", "leave the other options out")
+        raise UsageError("--metrics cannot be combined with other options", "remove them")
     rights: Rights = "metrics" if metrics else "read" if read_only else "write"
     names = [part.strip() for one in collections for part in one.split(",") if part.strip()]
     if collections and not names:
-        raise UsageError("--collections names none", "leave it out, or write --collections docs,notes")
+        raise UsageError("--collections is empty", "remove it, or write --collections docs,notes")
     with context.memory(creates=True) as memory:
         made = memory.tokens.add(name, agent=context.agent or "", rights=rights, collections=names, expires=expires)
     context.emit(
@@ -68,7 +68,7 @@ def add(
     makes_default=False,
 )
 def list_(memory: Memory) -> Sequence[Token]:
-    """Show all tokens but the owner's: names and rights, never the tokens themselves."""
+    """List all tokens but the owner's: names and permissions, never the tokens."""
     return memory.tokens.all()
 
 
@@ -76,7 +76,7 @@ def list_(memory: Memory) -> Sequence[Token]:
 @click.argument("name", shell_complete=completed_by("tokens"))
 @click.pass_obj
 def revoke(context: Context, name: str) -> None:
-    """Take a token back. A running server refuses it within a second; `owner`: the next start makes a new one."""
+    """Revoke a token. A running server rejects it within a second; `owner`: the next start creates a new one."""
     with context.memory() as memory:
         memory.tokens.revoke(name)
     context.emit({"revoked": name}, lambda: f"{name} revoked; a running server refuses it within a second")
@@ -85,6 +85,6 @@ def revoke(context: Context, name: str) -> None:
 @token_command.command("show")
 @prints(str, lambda token: {"token": token}, creates=True)
 def show(memory: Memory) -> str:
-    """Print the owner's token, which is made if there is none yet. It has every right."""
+    """Print the owner's token, and create it if it does not exist. It has all permissions."""
     memory.tokens.owner_file()
     return memory.tokens.owner_token()

@@ -15,7 +15,7 @@ from mindex.present.transfer import copy_text, export_text, import_text
 from mindex.transfer.format_detection import importer_names
 
 
-@click.command("export", short_help="Write everything told into a file or a folder.")
+@click.command("export", short_help="Export all entries to a file or folder.")
 @click.argument("target", type=PathArgument(), metavar="FILE|DIR|-")
 @click.option(
     "--format",
@@ -23,16 +23,15 @@ from mindex.transfer.format_detection import importer_names
     type=click.Choice(["jsonl", "markdown"]),
     default="jsonl",
     show_default=True,
-    help="One lossless file, or a folder to read.",
+    help="Lossless file, or readable folder.",
 )
-@click.option("--vectors", is_flag=True, help="Take the vectors along, too (jsonl).")
+@click.option("--vectors", is_flag=True, help="Include vectors (jsonl).")
 @click.pass_obj
 def export_command(context: Context, target: str, form: str, vectors: bool) -> None:
-    """Write everything told into a file, or, as markdown, into a folder; `-` is standard output.
+    """Export all entries to a file or folder; `-` is standard output.
 
-    jsonl keeps every kind, forgotten entries and the whole history; only the access log is left out. markdown is for
-    reading, and can also be imported. --agent takes only one agent's words. The exit code is 1 when damaged rows were
-    left out.
+    jsonl contains all kinds, forgotten entries and the whole history, but not the access log. markdown is for reading,
+    and can also be imported. --agent exports one agent's entries. The exit code is 1 if damaged rows were left out.
     """
     # Standard output in bytes, so that its line breaks stay as they are.
     place = sys.stdout.buffer if target == "-" else target
@@ -49,11 +48,11 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
 
 @click.command("import")
 @click.argument("path", type=PathArgument(), metavar="FILE|DIR")
-@click.option("--from", "source", type=LazyChoice(importer_names), help="What it is (default: what it looks like).")
-@click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Give one agent's words to another.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
-@click.option("--strict", is_flag=True, help="Exit 1 when anything was skipped; the rest comes in all the same.")
-@click.option("--no-embed", is_flag=True, help="Leave the vectors to `mindex backfill`.")
+@click.option("--from", "source", type=LazyChoice(importer_names), help="Type (default: detect).")
+@click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Import one agent's entries as another's.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if something was skipped.")
+@click.option("--no-embed", is_flag=True, help="Skip embedding; run `mindex backfill` later.")
 @click.pass_obj
 def import_command(
     context: Context,
@@ -65,10 +64,10 @@ def import_command(
     no_embed: bool,
     dry_run: bool,
 ) -> None:
-    """Bring in an export of mindex, or what another memory kept.
+    """Import an export of mindex, or data of another program.
 
-    What is there already is not added again, so an import that was stopped goes on when it is repeated. --agent gives
-    everything to that agent.
+    Existing entries are not added again, so run an interrupted import again to resume it. --agent imports everything
+    for that agent.
     """
     with context.memory(creates=True, dry_run=dry_run) as memory, ProgressBar() as bar:
         report = memory.transfer.import_(
@@ -88,18 +87,20 @@ def import_command(
 @click.command("copy", short_help="Copy everything to another database.")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--dry-run", is_flag=True, help="Check and count, and store nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.pass_obj
 def copy_command(context: Context, source: str, target: str, dry_run: bool) -> None:
-    """Copy everything in FROM to TO: files, entries with their history, vectors. Both are files or URLs.
+    """Copy everything from FROM to TO: files, entries with their history, vectors. Both are files or URLs.
 
-    TO must be empty, or hold part of FROM: a copy that was stopped goes on when it is repeated. At the end both are
-    compared by counts and hashes; the exit code is 1 when they differ.
+    TO must be empty or contain a part of FROM: run an interrupted copy again to resume it. At the end, both are
+    compared by counts and hashes. The exit code is 1 if they differ.
     """
     if context.db is not None or context.agent is not None:
-        raise UsageError("copy takes two databases and all agents", "leave --db and --agent out")
+        raise UsageError(
+            "copy cannot be combined with --db or --agent", "remove them: copy takes two databases and all agents"
+        )
     if _same_place(source, target):
-        raise UsageError(f"{source} cannot be copied to itself", "name two databases")
+        raise UsageError(f"{source} cannot be copied to itself", "pass two different databases")
     if "://" not in source and not Path(source).expanduser().exists():
         raise NotFoundError(f"there is no database {source}", "check the path")
     with Context(source, None, context.as_json).memory() as memory, ProgressBar() as bar:
@@ -121,6 +122,6 @@ def _agent_map(maps: tuple[str, ...]) -> dict[str, str]:
     for text in maps:
         old, equals, new = text.partition("=")
         if not (old.strip() and equals and new.strip()):
-            raise UsageError(f"'{text}' maps nobody to anybody", "write --map OLD=NEW")
+            raise UsageError(f"'{text}' is not a mapping of agents", "write --map OLD=NEW")
         pairs[old.strip()] = new.strip()
     return pairs

@@ -14,20 +14,22 @@ DEFAULT_PORT = 7433
 
 
 @click.command("web", short_help="Show the memory as a page in a browser.")
-@click.option("--port", type=click.IntRange(0, 65_535), metavar="N", help=f"Default {DEFAULT_PORT}; 0: a free one.")
-@click.option("--no-open", is_flag=True, help="Only print the link.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), metavar="N", help=f"Port (default: {DEFAULT_PORT}; 0: any free port)."
+)
+@click.option("--no-open", is_flag=True, help="Print the link without opening it.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The page may index below this folder only (default: your home folder).",
+    help="The page may index only below this folder (default: your home).",
 )
 @click.pass_obj
 def web_command(context: Context, port: int | None, no_open: bool, root: Path | None) -> None:
-    """Show the memory as a page in a browser, for this machine only. Stop with Ctrl-C.
+    """Open the memory in a browser, for this machine only. Stop with Ctrl-C.
 
-    It prints a link that lets one browser in, once, within five minutes, and opens it. `mindex serve --http` has the
-    same page, for everyone with a token.
+    It prints a one-time login link that is valid for five minutes, and opens it. `mindex serve --http` includes the
+    same page, for users with an access token.
     """
     # A server only: `--help` must not load it.
     from mindex.mcp.dialect import NATIVE

@@ -164,7 +164,7 @@ class SearchService:
             self._access_log.log_search(query, answer)
         self.tiers[answer.tier] += 1
         if answer.total and offset >= answer.total:
-            answer = replace(answer, notes=(*answer.notes, f"nothing is left after {offset}: there are {answer.total}"))
+            answer = replace(answer, notes=(*answer.notes, f"no results after {offset}: there are {answer.total}"))
         if filters.as_of is None:  # conflicts are those of now
             answer = with_conflicts(self._store, answer, asked.guidance)
         if damage := damage_notes(self._store):
