@@ -34,7 +34,10 @@ def test_stop_words_are_kept_when_nothing_else_is_left() -> None:
         ("programming*", AnyOf((Prefix("programming"), Term("program")))),
         ("title:red", Term("red", "title")),
         ("{content}: red", AnyOf((Term("red", "text"), Term("red", "identifiers")))),
-        ("{summary}: red tea", AllOf((Term("red", "summary"), Term("tea")))),
+        (
+            "{summary}: red tea",
+            AllOf((AnyOf((Term("red", "summary"), Term("red", "identifiers"))), Term("tea"))),
+        ),
         ('title:"red tea"', Phrase(("red", "tea"), "title")),
     ],
 )

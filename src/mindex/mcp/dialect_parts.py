@@ -2,6 +2,7 @@
 
 from mindex.analyzer import analyze
 from mindex.entries import json_paths
+from mindex.entries.entities import extract_entities
 from mindex.entries.field_specs import FIELDS, FieldEntryKind
 from mindex.entries.importance import estimate_importance
 from mindex.entries.json_paths import leaves
@@ -36,6 +37,7 @@ __all__ = [
     "body",
     "checked_path",
     "estimate_importance",
+    "extract_entities",
     "json_paths",
     "leaves",
     "make_private_folder",

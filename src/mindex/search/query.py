@@ -164,7 +164,7 @@ def _exactly(word: QueryWord, column: str | None) -> KeywordNode | None:
     elif word.words:
         nodes.append(Phrase(word.words, column))
     nodes.extend(Term(whole, column) for whole in word.identifiers)
-    if column == "text" and (word.identifiers or len(word.words) == 1):
+    if column in ("text", "summary") and (word.identifiers or len(word.words) == 1):
         # `typescript` stands for the `TypeScript` of a text, too, which is whole only in the column of identifiers.
         nodes.extend(Term(whole, "identifiers") for whole in word.identifiers or word.words)
     return any_of(nodes)

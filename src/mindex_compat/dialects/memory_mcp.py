@@ -1,12 +1,14 @@
 """The tools of Memory MCP v3: its names, arguments and JSON, over our memories with its search.
 
 Memories are found by keyword alone and ranked by its four signals. `metadata` and the rest of `provenance` are stored
-in the record's fields under these names; the source and context of provenance are the record's own.
+in the record's fields under these names, and so are the types of entities and `ttl_days`, the lifetime that begins
+again when a memory is recalled. The source and context of provenance are the record's own.
 """
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import ceil
 from typing import Annotated, Any, NoReturn
@@ -18,11 +20,22 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from mindex.clock import now_ms
 from mindex.datatypes import Answer, Guidance, Record
-from mindex.errors import NotFoundError, UsageError
+from mindex.errors import MindexError, NotFoundError, UsageError
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
-from mindex.mcp.dialect_parts import MAX_LIMIT, Scope, estimate_importance, parse, parse_expiry, parse_time
+from mindex.mcp.dialect_parts import (
+    MAX_LIMIT,
+    Redactor,
+    Scope,
+    SearchOptions,
+    estimate_importance,
+    extract_entities,
+    parse,
+    parse_expiry,
+    parse_time,
+)
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
-from mindex_compat.dialects.memory_mcp_defaults import FAMILIES, Family, classify, days_kept, moment_after
+from mindex_compat.dialects.memory_mcp_defaults import DAY_MS, FAMILIES, Family, classify, days_kept, moment_after
+from mindex_compat.dialects.memory_mcp_entities import entity_types
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text, recalled_ids
 
 logger = logging.getLogger(__name__)
@@ -40,6 +53,7 @@ _RECALL = (
     ' or "phrase", OR, NOT, prefix*, {content}: word, {summary}: word.'
 )
 
+_MANY_WORDS = 100
 _PROVENANCE = ("source", "timestamp", "context", "user_id")
 _WORD = re.compile(r'[^\s"()]+')
 
@@ -88,13 +102,19 @@ class MemoryMcpTools(Toolset):
             properties["tags"] = tags
         if entities is not None and (entities or id):  # an empty list is none given, unless it replaces others
             properties["entities"] = entities
-        properties |= _expiry(ttl_days, expires_at) | _source_and_context(provenance or {})
+        given = _expiry(ttl_days, expires_at)
+        properties |= given | _source_and_context(provenance or {})
+        days = ttl_days if ttl_days != _NOT_GIVEN and not expires_at else None
         if id:
             record = self._live(id)
             if content != record.text:
                 properties["text"] = content
-            if metadata is not None or provenance:
-                properties["fields"] = _fields(record.fields, metadata, provenance)
+            if metadata is not None or provenance or given or not {"text", "entities"}.isdisjoint(properties):
+                kept = {name: value for name, value in record.fields.items() if name != "ttl_days" or not given}
+                fields = _fields(kept, metadata, provenance, days)
+                if not {"text", "entities"}.isdisjoint(properties):
+                    fields["entities"] = self._entity_types(content, entities)
+                properties["fields"] = {name: value for name, value in fields.items() if value != {}}
             if properties:
                 self._memory.update(record.id, **properties)
             return self._stored(record.id)
@@ -105,8 +125,18 @@ class MemoryMcpTools(Toolset):
         properties.setdefault("importance", estimate_importance(content, type_))
         if "expires" not in properties and (days := days_kept(properties["importance"])) is not None:
             properties["expires"] = moment_after(days, now_ms())
-        fields = _fields({}, metadata, provenance)
+        fields = _fields({}, metadata, provenance, days)
+        if types := self._entity_types(content, entities or None):
+            fields["entities"] = types
         return self._stored(self._memory.add(content, type=type_, fields=fields, **properties).id)
+
+    def _entity_types(self, content: str, names: list[str] | None) -> dict[str, Any]:
+        """Return the types of the entities that a memory with this content gets; none of them is a secret."""
+        redactor = Redactor(self._memory.settings.secrets_mode).for_reading()
+        text = redactor.redact(content).text
+        return entity_types(
+            extract_entities(text) if names is None else [redactor.redact(one).text for one in names], text
+        )
 
     def _stored(self, id_: str) -> CallToolResult:
         entries = self._memory.entries
@@ -134,16 +164,55 @@ class MemoryMcpTools(Toolset):
             "include_expired": includeExpired,
         }
         words = all_words(query)
-        most = min(limit, MAX_LIMIT)
-        found = self._memory.search(
-            words, mode="keyword", fusion="signals", floor=0, limit=most, offset=offset, logged=False, **scope
-        )
+        page: SearchOptions = {"limit": min(limit, MAX_LIMIT), "offset": offset, "logged": False}
+        options: SearchOptions = {**page, "mode": "keyword", "fusion": "signals"}
+        options |= scope  # type: ignore[typeddict-item]  # a part of them
+        exact: SearchOptions = {**options, "floor": 0}
+        found = self._memory.search(words, **exact)
+        if not found.hits and not offset:
+            filters: dict[str, Scope] = {
+                "type": {"types": scope["types"]} if type else {},
+                "entities": {"entities": entities} if entities else {},
+                "minImportance": {"min_importance": scope["min_importance"]} if minImportance else {},
+            }
+            if note := self._exclusion_note(words, {name: one for name, one in filters.items() if one}, scope):
+                found = replace(found, notes=(note, *found.notes[1:]))
+            elif words != query:  # a word in quotes is meant as it is; a mistyped one may be another
+                sure: SearchOptions = {**options, "weak": False}
+                loose = self._memory.search(query, **sure)
+                found = loose if loose.hits or len(loose.notes) > len(found.notes) else found
         total = self._memory.count(words, **scope) if found.total_capped else found.total
-        found = replace(found, notes=(*found.notes, *_cap_notes(found, total), *self.host.notes()))
+        notes = (*found.notes, *_cap_notes(found, total), *_length_notes(query), *self.host.notes())
+        found = replace(found, notes=notes)
         signals = self._memory.entries.usage([hit.record.id for hit in found.hits])
         result = RecallResult(found, query, total, signals).within(min(max_tokens, MAX_TOKENS))
-        self._memory.log_shown(found, recalled_ids(result))
+        shown = recalled_ids(result)
+        self._memory.log_shown(found, shown)
+        self._renew(hit.record for hit in found.hits if hit.record.id in shown)
         return tool_result(recall_text(result), result)
+
+    def _exclusion_note(self, words: str, filters: Mapping[str, Scope], scope: Scope) -> str:
+        """Name the filters of which each excludes every match by itself, else all of them; '' if nothing matches."""
+        free: Scope = {"kinds": scope["kinds"], "include_expired": scope["include_expired"]}
+        if not filters or not (total := self._memory.count(words, **free)):
+            return ""
+        alone = []
+        for name, one in filters.items():
+            only: Scope = {**free, **one}
+            alone += [] if self._memory.count(words, **only) else [name]
+        return f"{' and '.join(alone or filters)} excluded {total} {'match' if total == 1 else 'matches'}"
+
+    def _renew(self, records: Iterable[Record]) -> None:
+        """Let lifetimes begin again, each at most once a day: every change stands in the history."""
+        for record in records:
+            days = record.fields.get("ttl_days")
+            now = now_ms()
+            if not isinstance(days, int | float) or record.expires_at is None or record.expires_at <= now:
+                continue
+            with suppress(MindexError):  # a caller that may not write, or meets another writer, reads all the same
+                expires = moment_after(days, now)
+                if expires - record.expires_at >= min(DAY_MS, days * DAY_MS / 2):
+                    self._memory.update(record.id, expires=expires, reason="recalled")
 
     @tool("Forget a memory: it leaves every search, and its history keeps it.", REFRESHES, name="memory_forget")
     def forget(self, id: str, reason: Annotated[str, Field(description="Kept in the history")] = "") -> CallToolResult:
@@ -168,6 +237,11 @@ def _cap_notes(found: Answer, total: int) -> tuple[str, ...]:
     if found.has_more or total <= found.total:
         return ()
     return (f"the best {found.total} of {total} matches are ranked; name more words to see others",)
+
+
+def _length_notes(query: str) -> tuple[str, ...]:
+    words = len(_WORD.findall(query))
+    return (f"the query has {words} words; a few telling ones find more",) if words > _MANY_WORDS else ()
 
 
 def all_words(query: str) -> str:
@@ -198,10 +272,13 @@ def _source_and_context(provenance: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fields(
-    stored: Mapping[str, object], metadata: Mapping[str, Any] | None, provenance: Mapping[str, str] | None
+    stored: Mapping[str, object],
+    metadata: Mapping[str, Any] | None,
+    provenance: Mapping[str, str] | None,
+    days: float | None,
 ) -> dict[str, object]:
-    """Return the fields with metadata merged and provenance replaced."""
-    fields = dict(stored)
+    """Return the fields with metadata merged, provenance replaced, and a lifetime set if there is one."""
+    fields = {**stored, **({} if days is None else {"ttl_days": days})}
     if metadata is not None:
         before = stored.get("metadata")
         fields["metadata"] = {**(before if isinstance(before, Mapping) else {}), **metadata}

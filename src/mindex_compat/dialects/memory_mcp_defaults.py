@@ -4,8 +4,10 @@ Each of our fourteen types belongs to one of its four, its family. A memory of a
 family, because its clients know no other types; the record keeps its own type.
 """
 
+import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Literal
 
 from mindex.errors import UsageError
@@ -52,8 +54,14 @@ def classify(text: str) -> Family:
     return "entity" if _DEFINITION.match(text) else "fact"
 
 
-def days_kept(importance: float) -> int | None:
-    """Return how many days a memory is kept if the caller gives no lifetime; None: for ever."""
+def days_kept(importance: float) -> float | None:
+    """Return how many days a memory is kept if the caller gives no lifetime; None: for ever.
+
+    `DEFAULT_TTL_DAYS` replaces the days of every importance below 10.
+    """
+    with suppress(ValueError):
+        if importance < _LIFETIMES[0][0] and 0 < (days := float(os.environ.get("DEFAULT_TTL_DAYS", ""))) <= _MAX_DAYS:
+            return days
     return next(days for least, days in _LIFETIMES if importance >= least)
 
 

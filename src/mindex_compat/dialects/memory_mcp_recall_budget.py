@@ -1,8 +1,9 @@
 """The result of `memory_recall` within its token budget: an index of the matches, then details. Pure functions.
 
 Every match is one line of JSON. Half of the budget belongs to the details: the summaries of the index are cut so far
-that its entries fit into the other half, and what they leave goes to the details. Where not even one detail fits, all
-of the budget is for the index.
+that its entries fit into the other half, and what they leave goes to the details. Three details are shown if there are
+as many matches: the contents of long ones are cut, and end with `…`. Where not even that fits, they are shown as far as
+they fit whole; where not even one does, all of the budget is for the index.
 
 Tokens are counted as Memory MCP does: the characters of JavaScript divided by four, rounded up. Sizes are added up, not
 measured on the whole text again and again: a recall costs little more than its search.
@@ -26,6 +27,8 @@ _MAX_ECHO = 200
 _MIN_ECHO = 20
 # A summary of fewer characters tells nothing: then fewer entries are shown instead.
 _MIN_SUMMARY = 24
+# As many details are shown with at least so many characters of their contents.
+_MIN_DETAILS, _MIN_CONTENT = 3, 160
 _INDENT = "    "
 _LINE = len(_INDENT) + len(",\n")  # of a row
 
@@ -83,8 +86,10 @@ class RecallResult:
             echo, notes = echo[:_MIN_ECHO], ()
             size = 4 * budget - self._empty_size(echo, notes)
             index, used = _index(records[:1], size, least=0)
-        rows = (memory_row(record, self.signals.get(record.id)) for record in records)
+        rows = [memory_row(record, self.signals.get(record.id)) for record in records]
         details, _ = _fitting(rows, size - used)
+        if len(details) < _MIN_DETAILS:
+            details = _cut_details(rows[:_MIN_DETAILS], size - used) or details
         if not details and len(index) > 1:
             index, _ = _index(records, size)
         result = self._result(index, details, echo, notes)
@@ -123,6 +128,29 @@ def _index(records: Sequence[Record], size: int, least: int = _MIN_SUMMARY) -> t
     lengths = range(1, longest + 1)
     length = bisect_left(lengths, True, key=lambda length: len(_fitting(rows(length), size)[0]) < len(records))
     return _fitting(rows(max(length, least)), size)
+
+
+def _cut_details(rows: Sequence[JsonObject], size: int) -> list[JsonObject]:
+    """Return all of the rows, with contents cut so that they fit; none if one would have too little of its content.
+
+    What a short one leaves is shared by those that follow, so the shortest are taken first.
+    """
+    lengths = [_length(_one_line(row)) + _LINE for row in rows]
+    cut = {}
+    for place, index in enumerate(sorted(range(len(rows)), key=lengths.__getitem__)):
+        share, row = size // (len(rows) - place), rows[index]
+        if lengths[index] > share:
+            content = str(row["content"])
+            most = len(content)
+            # A character may be several in JSON: cut until it fits.
+            while most >= _MIN_CONTENT and _length(_one_line(row)) + _LINE > share:
+                most -= max(1, _length(_one_line(row)) + _LINE - share)
+                row = {**row, "content": _cut(content, most)}
+            if most < _MIN_CONTENT:
+                return []
+        size -= _length(_one_line(row)) + _LINE
+        cut[index] = row
+    return [cut[index] for index in range(len(rows))]
 
 
 def _cut(text: str, length: int) -> str:

@@ -18,8 +18,10 @@ from mindex.datatypes import TYPES, Answer, Hit, Record
 from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
 from mindex.time_parser import parse_time
+from mindex_compat.dialects import memory_mcp
 from mindex_compat.dialects.memory_mcp import all_words
 from mindex_compat.dialects.memory_mcp_defaults import FAMILIES, classify, days_kept
+from mindex_compat.dialects.memory_mcp_entities import entity_type
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, recall_text
 from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX
@@ -138,6 +140,8 @@ async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: 
     assert record is not None
     assert (record.source, record.context) == ("chat", "planning")
     assert record.fields == {
+        "ttl_days": days_kept(record.importance or 0),
+        "entities": {"Redis": {"type": "technology"}},
         "metadata": {"x": 1, "y": 2},
         "provenance": {"timestamp": "2026-03-01T10:00:00Z", "user_id": "u1"},
     }
@@ -148,6 +152,7 @@ async def test_an_update_merges_metadata_and_replaces_tags_and_entities(client: 
     record = memory.store.retrieval.record(id_)
     assert record is not None
     assert (record.tags, record.fields["metadata"]) == (("c",), {"x": 1, "y": 3, "z": 4})
+    assert "entities" not in record.fields
     assert record.source == "chat"
 
 
@@ -196,6 +201,85 @@ async def test_a_memory_of_another_type_is_recalled_as_its_family(client: Client
     for family in FAMILIES:
         of_it = {id_ for id_, type_ in shown.items() if type_ == family}
         assert set(await recalled(client, "lighthouses", type=family, max_tokens=5_000)) == of_it
+
+
+async def test_a_lifetime_begins_again_when_a_memory_is_recalled(
+    client: Client, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A date does not, a lifetime does, at most once a day."""
+    start = now_ms()
+    by_rule = await stored(client, "The lift by the canteen is slow.", importance=4)
+    by_days = await stored(client, "The lift by the door is broken.", ttl_days=3)
+    by_date = await stored(client, "The lift in the yard is new.", expires_at="2099-05-01T12:00:00Z")
+    forever = await stored(client, "The lift in the tower is old.", ttl_days=None)
+
+    def days_left(id_: str) -> float | None:
+        expires = memory.entries.find(id_).expires_at
+        return None if expires is None else round((expires - start) / DAY_MS, 2)
+
+    monkeypatch.setattr(memory_mcp, "now_ms", lambda: start + DAY_MS // 2)
+    await recalled(client, "lift")
+    assert (days_left(by_rule), days_left(by_days)) == (90, 3)
+    monkeypatch.setattr(memory_mcp, "now_ms", lambda: start + 2 * DAY_MS)
+    date = days_left(by_date)
+    await recalled(client, "lift")
+    await recalled(client, "lift")
+    assert [days_left(one) for one in (by_rule, by_days, by_date, forever)] == [92, 5, date, None]
+    assert [change.reason for change in memory.history(by_days)] == ["", "recalled"]
+    await call(client, "memory_store", id=by_days, content="The lift by the door is broken.", expires_at="2099-05-01")
+    assert "ttl_days" not in memory.entries.find(by_days).fields
+
+
+@pytest.mark.parametrize(
+    ("value", "days"), [("14", 14), ("0.5", 0.5), ("", 90), ("never", 90), ("0", 90), ("-3", 90), ("nan", 90)]
+)
+def test_a_variable_sets_the_default_lifetime(monkeypatch: pytest.MonkeyPatch, value: str, days: float) -> None:
+    monkeypatch.setenv("DEFAULT_TTL_DAYS", value)
+    assert days_kept(5) == days
+    assert days_kept(10) is None
+
+
+ENTITIES = """
+person: Ana Silva | Ana Silva leads the billing team.
+person: Jonas | Jonas said that the deploy is late.
+person: @mara | Ask @mara about the keys.
+person: Weber | The invoice goes to Dr. Weber.
+organization: Globex Corp | Globex Corp bought the licence.
+organization: Initech | Ana works for Initech since May.
+organization: Technical University | The course is held at the Technical University.
+project: Falcon | The project Falcon ends in June.
+project: Bluebird | We froze the Bluebird repository.
+technology: TypeScript | The frontend is written in TypeScript.
+technology: FastAPI | FastAPI serves the API.
+technology: Python 3.12 | The importer needs Python 3.12.
+technology: Node.js | The widgets run on Node.js.
+location: Berlin | The office is in Berlin.
+location: Lake Garda | The retreat is at Lake Garda.
+location: Oberndorf | The warehouse is located in Oberndorf.
+document: README.md | The steps are in README.md.
+document: RFC 9110 | RFC 9110 defines the methods.
+concept: dark-mode | The user likes dark-mode.
+concept: SLA | The SLA allows an hour.
+other: Thursday | The canteen closes on Thursday.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", ENTITIES)
+def test_an_entity_has_a_type(line: str) -> None:
+    type_, _, rest = line.partition(": ")
+    name, _, content = rest.partition(" | ")
+    assert entity_type(name, content) == type_
+
+
+async def test_a_memory_keeps_the_types_of_its_entities(client: Client, memory: Memory) -> None:
+    id_ = await stored(client, "Ana Silva leads the project Falcon in Berlin.")
+    types = memory.entries.find(id_).fields["entities"]
+    assert types == {"Ana Silva": {"type": "person"}, "Falcon": {"type": "project"}, "Berlin": {"type": "location"}}
+    await stored(client, "Globex Corp pays for it.", id=id_)
+    assert memory.entries.find(id_).fields["entities"] == {"Globex Corp": {"type": "organization"}}
+    secret = "ghp_" + "a8Kd02LmQx71ZpTr55VwYb3NcE9uHs46JfGi"
+    id_ = await stored(client, f"The key of Ana Silva is {secret}.", entities=["Ana Silva", secret])
+    assert secret not in str(memory.entries.find(id_).fields)
 
 
 @pytest.mark.parametrize(("given", "kept"), [(0, 1), (0.4, 1), (1, 1), (7, 7), (7.6, 8), (10, 10)])
@@ -315,7 +399,7 @@ async def notes(client: Client) -> dict[str, str]:
     ("query", "names"),
     [
         ("{content}: typescript", {"ts"}),
-        ("{summary}: typescript", {"ts"}),
+        ("{summary}: typescript", {"ts"}),  # whole only among the identifiers, as in {content}
         ('"coding preferences"', {"style"}),
         ("python OR javascript", {"python", "js"}),
         ("program*", {"program", "programmer", "programming"}),
@@ -387,6 +471,40 @@ async def test_pages_follow_each_other(client: Client) -> None:
     assert len(seen) == 7
 
 
+async def test_filters_that_exclude_every_match_are_named(client: Client) -> None:
+    for n in range(3):
+        await stored(client, f"The gateway number {n} is in Bern.", importance=4, type="fact", entities=["Bern"])
+
+    async def notes(query: str = "gateway", **filters: object) -> list[str]:
+        answer = await call(client, "memory_recall", query=query, **filters)
+        assert not answer["index"]
+        return answer["notes"]
+
+    assert await notes(minImportance=8) == ["minImportance excluded 3 matches"]
+    assert await notes(type="self", minImportance=2) == ["type excluded 3 matches"]
+    assert await notes(entities=["Ana"], type="self", minImportance=8) == [
+        "type and entities and minImportance excluded 3 matches"
+    ]
+    await stored(client, "The gateway is what Ana likes.", importance=9, type="self", entities=["Ana"])
+    assert await notes(entities=["Bern"], type="self") == ["type and entities excluded 4 matches"]
+    assert await notes("zebra", minImportance=8) == ["nothing relevant"]
+
+
+async def test_a_mistyped_word_is_corrected(client: Client) -> None:
+    id_ = await stored(client, "The warehouse opens at seven.")
+    answer = await call(client, "memory_recall", query="warehuose")
+    assert [row["id"] for row in answer["index"]] == [id_]
+    assert answer["notes"] == ["no text has warehuose; these are the results for: warehouse"]
+
+
+async def test_a_very_long_query_is_noted(client: Client) -> None:
+    await stored(client, "The office is in Bern.")
+    words = " ".join(f"word{n}" for n in range(149))
+    assert (await call(client, "memory_recall", query=f"office {words}"))["notes"][-1] == (
+        "the query has 150 words; a few telling ones find more"
+    )
+
+
 # ── the budget ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -412,7 +530,8 @@ async def test_the_default_budget_is_1000_tokens_and_the_index_comes_first(clien
     answer = structured(result)
     assert answer["tokens_used"] == -(-len(text(result)) // 4) <= 1_000
     assert len(answer["index"]) == 5
-    assert [detail["id"] for detail in answer["details"]] == [entry["id"] for entry in answer["index"][:1]]
+    assert [detail["id"] for detail in answer["details"]] == [entry["id"] for entry in answer["index"][:3]]
+    assert all(detail["content"].endswith("…") for detail in answer["details"])
 
 
 async def test_a_thousand_tokens_hold_twenty_index_entries_and_three_details(client: Client, memory: Memory) -> None:
@@ -430,6 +549,20 @@ async def test_a_thousand_tokens_hold_twenty_index_entries_and_three_details(cli
     assert len(rows) == len(answer["index"]) + len(answer["details"])  # a line each
     assert all(list(entry) == ["id", "summary"] for entry in answer["index"])
     assert all(len(row) <= 4 * 26 for row in rows[:20])
+
+
+async def test_twenty_five_long_matches_are_shown_as_twenty_rows_and_three_details(
+    client: Client, memory: Memory
+) -> None:
+    about = "It checks every order against the price list before the warehouse sees it, and writes a report. " * 9
+    memory.add_many(NewMemory(f"Service {n} of the shop is written in Python. {about}") for n in range(25))
+    answer = await call(client, "memory_recall", query="Python", max_tokens=1_000)
+    assert (len(answer["index"]), len(answer["details"])) == (20, 3)
+    assert answer["tokens_used"] <= 1_000
+    contents = [detail["content"] for detail in answer["details"]]
+    assert all(len(content) >= 160 and content.endswith("…") for content in contents)
+    whole = await call(client, "memory_recall", query="Python", max_tokens=5_000)
+    assert all(detail["content"] == memory.entries.find(detail["id"]).text for detail in whole["details"])
 
 
 async def test_a_summary_is_cut_only_as_far_as_the_budget_asks(client: Client, memory: Memory) -> None:
