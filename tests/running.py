@@ -27,7 +27,7 @@ T = TypeVar("T")
 _COMMAND = "from mindex.cli.main import main; main()"
 # Whoever has no rights may not be able to read the interpreter's own folder either: import first, then drop them.
 _COMMANDS_OF_NOBODY = """
-import contextlib, io, json, os, pathlib, sys, tempfile
+import contextlib, email.parser, importlib.metadata, io, json, os, pathlib, sys, tempfile
 from mindex.cli.main import cli, main
 from mindex.memory import Memory
 with tempfile.TemporaryDirectory() as folder:

@@ -196,7 +196,8 @@ async def test_a_server_that_runs_answers_from_the_new_space_without_a_restart(d
 
     async def asked(client: Client) -> Found:
         result = structured(await client.call_tool("search", {"query": QUESTIONS[0], "view": "compact"}))
-        assert (result["tier"], result.get("notes", [])) == ("hybrid", []), result
+        assert "tier" not in result, result  # the usual one is not named
+        assert not [note for note in result.get("notes", []) if "no confident match" not in note], result
         return [(hit["id"], hit["score"]) for hit in result["results"]]
 
     async with Client(parameters) as client:

@@ -90,7 +90,7 @@ def test_a_search_marks_the_words_and_says_why(shared: Team) -> None:
     page = Browser(shared.url, shared.owner()).get("/?q=deployment+window").text
     assert "<mark>deployment</mark> <mark>window</mark>" in page
     assert "Why this hit" in page
-    assert re.search(r'<th scope="row">keyword</th><td><svg class="bar"', page)
+    assert re.search(r'<th scope="row">surprise</th><td><svg class="bar"', page)
 
 
 def test_relevance_has_a_label_and_no_note_names_a_tool(shared: Team) -> None:
