@@ -156,6 +156,12 @@ SETTINGS: tuple[Setting, ...] = (
         "secrets.mode", "redact", one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"
     ),
     Setting("memory.grace_days", 30.0, parse_number(0), "days after its expiry that a memory is removed for good"),
+    Setting(
+        "memory.supersede",
+        "update",
+        one_of("update", "conflict"),
+        "update: a memory with an update word replaces the older value; conflict: it is only reported",
+    ),
     Setting("memory.decay", 0.0, parse_number(0, 1), "share of its importance that a memory loses in a year, 0: none"),
     Setting("access_log.days", 90.0, parse_number(0), "how long it is kept which record was returned"),
     Setting("access_log.rows", 100_000, parse_whole(0), "how many such rows are kept"),

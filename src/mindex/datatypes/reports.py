@@ -260,6 +260,7 @@ class AddResult:
     redacted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    superseded: tuple[Conflict, ...] = ()  # older memories that it replaced by rule
 
     @property
     def duplicate(self) -> bool:

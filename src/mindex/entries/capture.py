@@ -14,15 +14,14 @@ from mindex.entries.entries import Entries
 from mindex.entries.fact_extraction import FactExtraction
 from mindex.entries.new_memory import NewMemory
 from mindex.entries.stated_facts import stated_facts
+from mindex.entries.supersession import CAPTURED, PROJECT_TAG
 from mindex.entries.turns import make_turn
 from mindex.errors import SecretError, UsageError
 from mindex.limits import MAX_NAME, MAX_TAG
 from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
-SOURCE = "hook"  # the source of everything that was captured begins so
 CONFIDENCE = 0.6  # of a fact that a rule found
-PROJECT_TAG = "project:"  # before the name of the project that a captured entry belongs to
 _SPEAKER = "assistant"
 # Facts are extracted of so many turns at once, and only of recent ones: a model may cost something for each.
 _MAX_EXTRACTED, _EXTRACTED_DAYS = 10, 7
@@ -102,7 +101,7 @@ class Capture:
         waiting = [
             turn
             for turn in self._store.retrieval.list(scope, limit=50).records
-            if turn.source.startswith(f"{SOURCE}:")
+            if turn.source.startswith(f"{CAPTURED}:")
             and turn.id not in self._failed
             and self._store.entries.is_unextracted(turn.id)
         ]
@@ -119,7 +118,7 @@ class Capture:
         try:
             user, answer = redactor.redact_pair(turn.message, turn.answer)
             session_id, source, cwd, *tags = map(
-                redactor.redact_text, (turn.session_id[:MAX_NAME], f"{SOURCE}:{turn.origin}", turn.cwd, *_tags(turn))
+                redactor.redact_text, (turn.session_id[:MAX_NAME], f"{CAPTURED}:{turn.origin}", turn.cwd, *_tags(turn))
             )
         except SecretError:
             return None
@@ -151,7 +150,7 @@ class Capture:
                 fact.text,
                 type=fact.type,
                 confidence=CONFIDENCE,
-                source=f"{SOURCE}:{record.id}",
+                source=f"{CAPTURED}:{record.id}",
                 context="stated by the user, found by a rule",
                 # What a user is or likes holds everywhere, a decision in its project.
                 tags=_tags(turn) if fact.type == "decision" else (),

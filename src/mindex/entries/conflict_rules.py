@@ -8,20 +8,52 @@ two statements are compared only when they say the same but for one difference (
 from mindex.analyzer import fold
 from mindex.entries.statements import Statement, Value, Word, same_value, statements
 from mindex.lexicon import meaning as known
+from mindex.values import dataclass, replace
 
+_MAX_CHANGED = 2  # values at once
 _MAX_WORDS = 3  # of a value: more is a phrase that rules cannot judge
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Why two texts cannot both hold, and whether the newer one says that it replaces the older."""
+
+    why: str
+    is_update: bool
 
 
 def find_conflict(older: str, newer: str) -> str:
     """Return why two texts cannot both hold, for example `different times: 9:30 and 10:00`; '' if they can."""
+    found = find_difference(older, newer)
+    return found.why if found else ""
+
+
+def find_difference(older: str, newer: str) -> Difference | None:
+    """Return why two texts cannot both hold, and whether the newer one is an update; None if they can."""
     for one in statements(older, without_details=True):
         for other in statements(newer):
             if why := _conflict(one, other):
-                return why
-    return ""
+                return Difference(why, _is_update(one, other))
+    return None
+
+
+def _is_update(one: Statement, other: Statement) -> bool:
+    is_weekday = any(value.parts[0][0] == "weekday" for value in one.values)
+    if is_weekday and one.negated == other.negated and not _is_scheduled(one):
+        return False  # one more day, perhaps
+    if not other.corrects:
+        return other.update
+    values = {word for value in one.values for word in value.text.casefold().split()}
+    return other.corrects in values or any(word.stem == other.corrects for word in one.words)
+
+
+def is_update(text: str) -> bool:
+    """Whether a text has words that say that something else held before."""
+    return any(statement.update for statement in statements(text))
 
 
 def _conflict(one: Statement, other: Statement) -> str:
+    one = _as_moved(one, other)
     if one.unclear or other.unclear or one.first in known.PRONOUNS or other.first in known.PRONOUNS:
         return ""
     differing = _differing_values(one, other)
@@ -32,6 +64,14 @@ def _conflict(one: Statement, other: Statement) -> str:
     if one.negated != other.negated:
         return _denial(one, other)
     return _opposites(one, other) or _other_order(one, other) or _other_value(one, other)
+
+
+def _as_moved(one: Statement, other: Statement) -> Statement:
+    """The statement with `lives in` as `moved to`, if the other one says that its subject moved."""
+    if not any(word.stem == known.MOVED for word in other.words):
+        return one
+    words = tuple(replace(word, stem=known.MOVED) if word.stem in known.PLACES else word for word in one.words)
+    return replace(one, words=words)
 
 
 # ── numbers and dates ────────────────────────────────────────────────────────────────────────────────────────
@@ -52,7 +92,11 @@ def _differing_values(one: Statement, other: Statement) -> tuple[Value, Value] |
             rest.remove(same)
     if not unmatched and not rest:
         return ()
-    if len(unmatched) != 1 or len(rest) != 1 or same_value(unmatched[0], rest[0]) is None:
+    # `moved to Thursdays at 15:00` changes the day and the time.
+    most = _MAX_CHANGED if other.update else 1
+    if not len(unmatched) == len(rest) <= most:
+        return None
+    if any(same_value(before, after) is None for before, after in zip(unmatched, rest, strict=True)):
         return None
     return unmatched[0], rest[0]
 
@@ -73,7 +117,7 @@ def _different_values(one: Statement, other: Statement, differing: tuple[Value, 
     first, second = differing
     if (first.names_subject and second.names_subject) or first.bound != second.bound:
         return ""
-    if first.parts[0][0] == "weekday" and not _is_scheduled(one):
+    if first.parts[0][0] == "weekday" and not _is_scheduled(one) and not other.update:
         return ""
     return f"different {_NAMES[first.kind]}: {first.text} and {second.text}"
 
@@ -156,8 +200,8 @@ def _other_value(one: Statement, other: Statement) -> str:
         return ""  # it tells which subject is meant: `the big red box is full`
     if any(word.content for word in before):
         excludes = _excludes(before, mine, others, after)
-    else:  # `Paul is the product owner`, `Lena is the product owner`
-        excludes = _all_names(mine, others) and bool(after) and fold(after[0].text) in ("is", "are") and _definite(one)
+    else:  # `Paul is the product owner`, `Lena leads the search team`
+        excludes = _all_names(mine, others) and _is_role(after)
     return f"different values: {_phrase(mine)} and {_phrase(others)}" if excludes else ""
 
 
@@ -177,7 +221,7 @@ def _excludes(
 ) -> bool:
     """Whether a subject has one of these values at a time. `before` and `after` are what both statements say."""
     stems = [word.stem for word in before]
-    if not known.MANY_VALUED.isdisjoint(stems):
+    if not known.MANY_VALUED.isdisjoint(stems) or all(word.stem in known.PLATFORMS for word in (*mine, *others)):
         return False
     ends_phrase = len(after) <= 1 or not after[0].content
     if len(mine) == len(others) == 1 and ends_phrase:
@@ -185,10 +229,17 @@ def _excludes(
         if line is not None and line == known.ALTERNATIVES.get(others[0].stem):
             return True
     names = _all_names(mine, others)
+    if stems[-1] in known.ANY_VALUE:
+        return True
+    if names and after and stems[-1] == known.USE and any(word.content for word in after):
+        return True
+    if names and fold(before[-1].text) in known.PREPOSITIONS and not known.TOOL_VERBS.isdisjoint(stems):
+        return True
     if names and any(tuple(stems[-length:]) in known.SINGLE_VALUED for length in (1, 2, 3)):
         return True
     is_at_end = not after and fold(before[-1].text) in known.BE
-    if is_at_end and not known.ONLY_ONE.isdisjoint(stems):
+    has_one = not known.ONLY_ONE.isdisjoint(stems) or any(stem.startswith(known.ONLY_ONE_STARTS) for stem in stems)
+    if is_at_end and has_one:
         return names or not any(fold(word.text).endswith("ed") for word in (*mine, *others))
     return is_at_end and names and not known.ATTRIBUTES.isdisjoint(stems)
 
@@ -197,8 +248,13 @@ def _all_names(*phrases: tuple[Word, ...]) -> bool:
     return all(phrase[0].is_name for phrase in phrases)
 
 
-def _definite(statement: Statement) -> bool:
-    return len(statement.words) > 2
+def _is_role(predicate: tuple[Word, ...]) -> bool:
+    """Whether it names a role that one person has: `is the treasurer`, `leads the search team`."""
+    if len(predicate) < 2:
+        return False
+    leads = predicate[0].stem in known.ROLE_VERBS
+    is_role = fold(predicate[0].text) in ("is", "ist", "est", "es") and predicate[1].follows_article
+    return leads or is_role
 
 
 def _phrase(words: tuple[Word, ...]) -> str:

@@ -34,11 +34,13 @@ from mindex.entries.open_conflicts import (
     conflicts_of,
     in_conflict,
     open_conflicts,
+    restoring_note,
     settling_note,
 )
 from mindex.entries.references import find_entry
 from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
 from mindex.entries.summary import summarize
+from mindex.entries.supersession import replaced_by
 from mindex.entries.undo import last_batch, undo
 from mindex.entries.validation import validate_length
 from mindex.errors import ConflictError, NoSpaceError, StoreError, UsageError
@@ -78,6 +80,7 @@ class Entries:
         self._grace_days = settings.number("memory.grace_days")
         self._log = None if settings.workspace is None else DailyLog(settings.workspace)
         self._logs_new = settings.keeps_daily_log
+        self._supersedes = settings.text("memory.supersede") == "update"
         self._shown: dict[Slot, str] = {}  # numbers that a database could not store → record
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,7 +159,7 @@ class Entries:
 
     def _similar(self, record: Record) -> tuple[SimilarMemory, ...]:
         related = find_related(self.store, record)
-        return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related)))
+        return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related, record.text)))
 
     def changes(self, after: int, before: int) -> Iterator[Change]:
         """Every change between two moments, in order of time."""
@@ -184,35 +187,49 @@ class Entries:
         """
         record, redacted = self._record(memory, at)
         related = find_related(self.store, record)
-        in_conflict = conflicting(record, conflict_candidates(related))
+        in_conflict = conflicting(record, conflict_candidates(related, record.text))
+        records = {one.record.id: one.record for one in related}
+        by_rule = replaced_by(record, [records[id_] for id_ in sorted(in_conflict)]) if self._supersedes else ()
         # Rules tell types apart that one statement may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=in_conflict)
         links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]
-        links += conflict_links(record.id, in_conflict)
+        links += conflict_links(record.id, in_conflict)  # also with those replaced: a restored one is in conflict
 
         def store(_: int) -> tuple[AddResult, str]:
             replaced = self.find(memory.supersedes).id if memory.supersedes else ""
             (added,) = self.store.entries.add([record], by=self.agent, reason=reason, links=links)
             if replaced and replaced != added.id:
                 self._retire(replaced, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
-            return AddResult(added.id, added.created, redacted=redacted), replaced
+            superseded = tuple(one for one in by_rule if added.created and self._replace(one, records, added.id))
+            return AddResult(added.id, added.created, redacted=redacted, superseded=superseded), replaced
 
-        if memory.supersedes:  # the two writes are one
+        if memory.supersedes or by_rule:  # the writes are one
             result, replaced = in_transaction(self.store.entries, store, batch=True)
         else:
             result, replaced = store(0)
         if not result.created:
             return result, record
-        others = [one.record for one in related if one.record.id in in_conflict and one.record.id != replaced]
-        left = tuple(other for other in similar if other.id != replaced)
+        gone = {replaced, *(one.id for one in result.superseded)}
+        others = [one.record for one in related if one.record.id in in_conflict - gone]
+        left = tuple(other for other in similar if other.id not in gone)
         return replace(result, similar=left, conflicts=open_conflicts(record, others)), record
+
+    def _replace(self, old: Conflict, records: Mapping[str, Record], new: str) -> bool:
+        """Retire a memory that another one replaces by rule; False if it was changed since it was read."""
+        current = self.get(old.id)
+        if current is None or current.retired_at is not None or current.text != records[old.id].text:
+            return False
+        self._retire(old.id, "supersede", f"{SUPERSEDED_BY}{new} by rule: {old.why}", superseded_by=new)
+        return True
 
     def after_add(self, result: AddResult, record: Record, *, embed: bool = True) -> AddResult:
         """Append a new memory to the daily log and embed it. Returns the result with all its notes and conflicts."""
         if not result.created:
             return self._with_conflicts(result, self.get(result.id))
         notes = (*self._append_to_log(record), *(self.queue.embed(record.id) if embed else ()))
+        if result.superseded:
+            notes = (*notes, restoring_note(result.superseded[0].id))
         found_by_vector = embed and self.queue.embeds_at_once
         return self._with_conflicts(replace(result, notes=notes), record if found_by_vector else None)
 
@@ -344,7 +361,7 @@ class Entries:
         return self.revise(id_, retired, action, reason)
 
     def _link_conflicts(self, record: Record) -> None:
-        if found := conflicting(record, conflict_candidates(find_related(self.store, record))):
+        if found := conflicting(record, conflict_candidates(find_related(self.store, record), record.text)):
             self.store.entries.link(conflict_links(record.id, found))
 
     def _refuse_circle(self, winner: str, loser: str) -> None:

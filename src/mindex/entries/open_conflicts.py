@@ -78,6 +78,11 @@ def settling_note(newer: str, older: str) -> str:
     return f"if {newer} is right: `mindex update {newer} --supersedes {older}` retires the other one"
 
 
+def restoring_note(older: str) -> str:
+    """How to take a supersession back, for the caller that is told of it."""
+    return f"superseded by rule; if both hold: `mindex restore {older}` brings it back"
+
+
 def open_conflicts(record: Record, others: Iterable[Record]) -> tuple[Conflict, ...]:
     """The conflicts of a memory with those of the others that still hold."""
     now = now_ms()

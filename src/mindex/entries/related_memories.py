@@ -3,9 +3,10 @@
 from collections.abc import Container, Iterable, Mapping
 
 from mindex.datatypes import Filters, Record, SimilarMemory
+from mindex.entries.conflict_rules import is_update
 from mindex.entries.contradiction_check import contradict
 from mindex.entries.near_duplicates import NEAR_OVERLAP, keywords, overlap, probe_words
-from mindex.lexicon.meaning import alternatives
+from mindex.lexicon.meaning import MOVED_FROM, MOVES, alternatives
 from mindex.store.base import Store
 from mindex.values import dataclass
 
@@ -33,7 +34,7 @@ def find_related(store: Store, record: Record) -> tuple[RelatedMemory, ...]:
     words = keywords(record.text)
     if not words or record.kind != "memory":
         return ()
-    others = alternatives(words)
+    others = alternatives(words) | (MOVED_FROM if not MOVES.isdisjoint(words) else frozenset())
 
     def probes(frequency: Mapping[str, int]) -> list[str]:
         stored = sorted((word for word in words if frequency.get(word)), key=lambda word: (frequency[word], word))
@@ -67,6 +68,7 @@ def similar_among(
     return tuple(sorted(near, key=lambda one: (-one.overlap, one.id))[:_MAX_SIMILAR])
 
 
-def conflict_candidates(related: Iterable[RelatedMemory]) -> list[Record]:
-    """The memories that share enough for the conflict rules to be asked."""
-    return [one.record for one in related if one.share >= _CONFLICT_SHARE]
+def conflict_candidates(related: Iterable[RelatedMemory], text: str) -> list[Record]:
+    """The memories that share enough with a text for the conflict rules to be asked; all of them for an update."""
+    least = 0.0 if is_update(text) else _CONFLICT_SHARE
+    return [one.record for one in related if one.share >= least]

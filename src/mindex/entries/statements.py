@@ -1,19 +1,24 @@
 """Statements: what a sentence says, as far as rules can tell: its words, its numbers and dates, its negation."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, fold
-from mindex.lexicon import dates
+from mindex.lexicon import dates, load
 from mindex.lexicon import meaning as known
 from mindex.values import dataclass
 
 _LONGEST = 400  # characters of a sentence: longer ones are no statements that rules can compare
 _MAX_SENTENCES = 5
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+# Not after `Dr.`, and not in `3. März`.
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?;])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSr\.)(?<!\bSt\.)(?<!\bMrs\.)"
+    rf"\s+(?!(?:{'|'.join(load('dates')['months']['de'].split('|'))})\b)|\n+",
+    re.IGNORECASE,
+)
 # What follows explains, contrasts or adds: the statement stands before it.
 _SUBORDINATE = re.compile(
     r"\s*(?:\([^)]*\)|,?\s+(?:because|so that|due to|in order to|instead of|rather than|which|as of|starting)\b.*"
@@ -28,16 +33,20 @@ _SECOND_CLAUSE = re.compile(
 _DETAIL = re.compile(r"(?<=\w)\s+(?:with|in|every|each|up to)\s+(?:the\s+)?(?P<next>\w+).*", re.IGNORECASE | re.DOTALL)
 _EVERYWHERE = re.compile(r"(?<=\w)\s+(?:in|for|on|at)\s+(?:every|all|any)\b", re.IGNORECASE)
 _CONDITIONS = frozenset("spring summer autumn fall winter weekend weekends holiday holidays case".split())
+_WORD = re.compile(r"[^\W\d_]+")
+_ELISION = re.compile(r"\b([ldnsjmtc]|qu)['’](?=[^\W\d_]{2})", re.IGNORECASE)  # l'utilisateur n'est pas
+_CONTRACTION = re.compile(r"(?<=\w)['’](ve|re|m)\b", re.IGNORECASE)
+_FULL = {"ve": " have", "re": " are", "m": " am"}
 _TOKEN = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2})"
-    r"|(?P<clock>\d{1,2}:\d{2}(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?[ap]\.?m\b\.?)"
+    r"|(?P<clock>\d{1,2}:\d{2}(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?[ap]\.?m\b\.?|\d{1,2}\s?h(?:\d\d)?\b)"
     r"|(?P<money>[$€£]\s?\d[\d,]*(?:\.\d+)?)"
     r"|(?P<number>\d[\d,]*(?:\.\d+)*(?:st|nd|rd|th)?(?![^\W_]))"
     r"|(?P<percent>%)"
     r"|(?P<word>[^\W_]+(?:[-_./@#+'’][^\W_]+)*(?:\+\+|\#)?)",
     re.IGNORECASE,
 )
-_CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?\s?(?:([ap])\.?m)?", re.IGNORECASE)
+_CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h](\d{2})?)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
 _SECONDS = {**dates.UNIT_SECONDS, **{unit: 2_592_000 * months for unit, months in dates.UNIT_MONTHS.items()}} | {
     "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "year": 31_536_000, "years": 31_536_000
 }  # fmt: skip
@@ -69,11 +78,12 @@ class Word:
     stem: str
     text: str
     content: bool = True
+    follows_article: bool = False
 
     @property
     def is_name(self) -> bool:
         """Whether it is written like a name: `Porto`, `iPhone`, `1Password`."""
-        return any(character.isupper() for character in self.text)
+        return "@" in self.text or any(character.isupper() for character in self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,8 @@ class Statement:
     unclear: bool  # it is negated in part, or twice
     event: bool  # it tells what happened, not how something is
     first: str  # the first word, folded
+    update: bool = False  # it says that something else held before: `now`, `moved to`, `no longer`
+    corrects: str = ""  # the stem of the value that it says is wrong: `port 9443, not 8443`
 
     @property
     def content(self) -> frozenset[str]:
@@ -102,11 +114,46 @@ def statements(text: str, *, without_details: bool = False) -> tuple[Statement, 
     for part in _SENTENCE_END.split(text.strip())[:_MAX_SENTENCES]:
         if not part.strip() or len(part) > _LONGEST:
             continue
-        sentence = _SECOND_CLAUSE.sub("", _SUBORDINATE.sub(" ", part))
-        found.append(_statement(sentence))
-        if without_details and (head := _head(sentence)):
-            found.append(_statement(head))
+        found.append(_read(part))
+        if without_details and (head := _head(_clause(part))):
+            found.append(_statement(_reworded(head, known.SAME)))
     return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _read(sentence: str) -> Statement:
+    """A sentence without what it explains or adds, its update words, and phrases in one wording."""
+    corrected = known.pattern(known.CORRECTION).search(sentence) if "," in sentence else None
+    if corrected:
+        sentence = sentence[: corrected.start()].rstrip(", ")
+    clause = _clause(sentence)
+    plain = _reworded(clause, known.UPDATES)
+    update = plain != clause or corrected is not None
+    if update:
+        plain = known.pattern(known.SINCE).sub(" ", plain)
+    statement = _statement(_reworded(plain, known.SAME))
+    history = "?" in sentence or known.pattern(known.HISTORY).search(plain) is not None
+    return replace(
+        statement,
+        unclear=statement.unclear or history,
+        update=update,
+        corrects=known.stem(corrected[1]) if corrected else "",
+    )
+
+
+def _clause(sentence: str) -> str:
+    plain = sentence
+    if "'" in sentence or "’" in sentence:
+        plain = _CONTRACTION.sub(lambda match: _FULL[match[1].casefold()], _ELISION.sub(r"\1 ", sentence))
+    return " ".join(_SECOND_CLAUSE.sub("", _SUBORDINATE.sub(" ", plain)).split())
+
+
+def _reworded(clause: str, rewritings: Iterable[known.Rewriting]) -> str:
+    words = frozenset(_WORD.findall(fold(clause)))
+    for one in rewritings:
+        if not one.words.isdisjoint(words):
+            clause = " ".join(known.pattern(one.find).sub(one.put, clause).split())
+    return clause
 
 
 def _head(sentence: str) -> str:
@@ -133,7 +180,7 @@ def _statement(sentence: str) -> Statement:
     tokens = list(_tokens(sentence))
     words: list[Word] = []
     values: list[Value] = []
-    negations, unclear, past, once = 0, False, False, False
+    negations, unclear, past, once, article = 0, False, False, False, False
     place = 0
     while place < len(tokens):
         value, used = _value(tokens, place, words)
@@ -159,11 +206,15 @@ def _statement(sentence: str) -> Statement:
         stem = "user" if folded in known.FIRST_PERSON else known.stem(folded)
         once = once or stem in known.ONCE
         if folded in known.ARTICLES or not stem:
+            article = folded in known.ARTICLES
             continue
-        content = not (
-            folded in STOP_WORDS or folded in known.PREPOSITIONS or folded in known.BE or stem in known.LIGHT
-        )
-        words.append(Word(stem, text, content or stem == "user"))
+        if folded.rstrip(".") in known.TITLES:
+            continue
+        is_function_word = folded in STOP_WORDS or folded in known.PREPOSITIONS or folded in known.BE
+        is_acronym = len(text) > 1 and text.isupper()  # MIT, the licence
+        content = is_acronym or not (is_function_word or stem in known.LIGHT)
+        words.append(Word(stem, text, content or stem == "user", article))
+        article = False
     first = _bare(tokens[0][1]) if tokens else ""
     return Statement(tuple(words), tuple(values), negations == 1, unclear or negations > 1, past and not once, first)
 
@@ -208,6 +259,9 @@ def _value(tokens: list[tuple[str, str]], place: int, before: list[Word]) -> tup
         weekday = dates.WEEKDAYS.get(folded, dates.WEEKDAYS.get(folded.removesuffix("s")))
         if weekday is not None:
             return Value("date", (("weekday", float(weekday)),), "", text), 1
+        if folded in dates.ORDINALS and before and any(fold(word.text) in known.BE for word in before):
+            noun = known.stem(_bare(following[0]))
+            return Value("number", (("ordinal", float(dates.ORDINALS[folded])),), noun, text), 1
         if folded in dates.NUMBERS and not (folded == "one" and following[0].lower() in ("of", "")):
             return _number(str(dates.NUMBERS[folded]), text, following, before)
         return None, 1
@@ -247,6 +301,9 @@ def _number(digits: str, text: str, following: list[str], before: list[Word]) ->
     unit = _bare(following[0])
     last = fold(before[-1].text) if before else ""
     plain = digits.isdigit()
+    if unit == "de" and _bare(following[1]) in dates.MONTHS:  # 3 de marzo
+        date, used = _number(digits, text, following[1:], before)
+        return date, used + 1
     if plain and unit in dates.MONTHS and int(digits) <= 31:
         date, used = _month(following[0], following[1:])
         parts = tuple(sorted((*date.parts, ("day", float(digits)))))
@@ -268,6 +325,8 @@ def _number(digits: str, text: str, following: list[str], before: list[Word]) ->
 
 def _is_name(before: list[Word], following: list[str]) -> bool:
     """Whether a number belongs to the name of a subject: `Room 12 has …`, `the draft of chapter 2 is …`."""
+    if following[0].lower() in known.MEASURES:
+        return False
     if len(before) <= 2 and all(word.content for word in before):
         return True
     follows_noun = before[-1].content and all(fold(word.text) not in known.PREDICATE for word in before)

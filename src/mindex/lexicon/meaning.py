@@ -1,12 +1,43 @@
 """Negations, opposites, values that exclude each other, and words that carry no meaning; stems or folded words."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 
-from mindex.analyzer import analyze
+from mindex.analyzer import analyze, fold, word_set
 from mindex.lexicon import Words, load, phrases, words
+from mindex.lexicon.dates import MONTHS, WEEKDAYS
+from mindex.values import dataclass
 
 _TABLE = load("meaning")
+
+
+_DATE = r"(?=(?:the |den |dem |der |le |la |el |al |a )?(?:\d|{days}))".format(days="|".join([*WEEKDAYS, *MONTHS]))
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Words of which one must be there, what to look for, and what to write in its place."""
+
+    words: frozenset[str]
+    find: str
+    put: str
+
+
+@cache
+def pattern(text: str) -> re.Pattern[str]:
+    """Compile a pattern of whole words that matches with accents and without, in any case but for `<capital>`.
+
+    Patterns are compiled when a text first needs one: all of them would take as long as ten cold searches.
+    """
+    written = "".join(f"[{letter}{fold(letter)}]" if fold(letter) != letter.lower() else letter for letter in text)
+    written = written.replace("<date>", _DATE).replace("<capital>", "(?-i:[A-ZÀ-Ý])")
+    return re.compile(rf"(?<!\w)(?:{written})", re.IGNORECASE)
+
+
+def _rewritings(rows: Iterable[tuple[str, str, str]]) -> tuple[Rewriting, ...]:
+    return tuple(Rewriting(word_set(words), find, put) for words, find, put in rows)
 
 
 def stem(word: str) -> str:
@@ -52,7 +83,20 @@ ALTERNATIVES: Mapping[str, int] = {
 SINGLE_VALUED = frozenset(tuple(map(stem, phrase.split())) for phrase in phrases(_TABLE["single_valued"]))
 MANY_VALUED = _stems(_TABLE["many_valued"])
 ONLY_ONE = _stems(_TABLE["only_one"])
+ONLY_ONE_STARTS = tuple(_TABLE["only_one_starts"])
+PLATFORMS = _stems(_TABLE["platforms"])
 ATTRIBUTES = _stems(_TABLE["attributes"])
+
+ANY_VALUE = _stems(_TABLE["any_value"])
+TOOL_VERBS = _stems(_TABLE["tool_verbs"])
+USE = stem(_TABLE["use"])
+ROLE_VERBS = _stems(_TABLE["role_verbs"])
+TITLES = frozenset(words(_TABLE["titles"]))
+MEASURES = frozenset(words(_TABLE["measures"]))
+MOVED = stem(_TABLE["moved"])
+MOVES = _stems(_TABLE["moves"])
+MOVED_FROM = _stems(_TABLE["moved_from"])
+PLACES = _stems(_TABLE["places"])
 
 ARTICLES = _words("articles")
 BE = _words("be")
@@ -74,6 +118,13 @@ OPENING = _stems(_TABLE["opening"])
 IRREGULAR_PAST = _words("irregular_past")
 NO_PAST = tuple(words(_TABLE["no_past"]))  # ends of words in -ed
 ONCE = _stems(_TABLE["once"])
+
+
+UPDATES = _rewritings(_TABLE["updates"])
+SAME = _rewritings(_TABLE["same"])
+CORRECTION: str = _TABLE["correction"]
+HISTORY: str = _TABLE["history"]
+SINCE: str = _TABLE["since"]
 
 
 def alternatives(stems: Iterable[str]) -> frozenset[str]:

@@ -35,6 +35,7 @@ _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "
 def add_text(result: AddResult) -> str:
     lines = [f"{result.id} {'remembered' if result.created else 'known already'}"]
     lines += [f"similar: {one.id} {inline(one.summary)} (overlap {one.overlap:g})" for one in result.similar]
+    lines += [f"superseded: {one.id} {inline(one.summary)} ({inline(one.why)})" for one in result.superseded]
     lines += conflict_lines(result.conflicts)
     if result.redacted:
         lines.append(f"redacted: {', '.join(result.redacted)}")

@@ -80,7 +80,7 @@ RULES: Mapping[str, Rule] = {
     # ── entries ──
     "SyncReport": Rule(always=("sent", "received", "updated", "conflicts", "ignored")),
     "AddResult": Rule(
-        shown=("id", "created", "duplicate", "similar", "conflicts", "redacted", "notes"),
+        shown=("id", "created", "duplicate", "similar", "superseded", "conflicts", "redacted", "notes"),
         always=("similar", "conflicts", "redacted"),
     ),
     "Change": Rule(  # what the history of an entry and the versions of the profile have in common

@@ -1,0 +1,148 @@
+"""Updates: a memory that says that it replaces an older value supersedes it; anything less clear does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mindex.entries.conflict_rules import find_difference
+from mindex.entries.new_memory import NewMemory
+from mindex.memory import Memory
+from mindex_eval.truth import Pair, pairs
+from tests.search.asking import moment
+
+OLD, NEW = "The retro is on Wednesdays", "The retro moved to Thursdays"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as opened:
+        yield opened
+
+
+def test_an_update_supersedes_the_older_value_and_says_why(memory: Memory) -> None:
+    old = memory.add(OLD)
+    new = memory.add(NEW)
+    assert [(one.id, one.summary, one.why) for one in new.superseded] == [
+        (old.id, OLD, "different dates: Wednesdays and Thursdays")
+    ]
+    assert not new.conflicts
+    assert any(f"mindex restore {old.id}" in note for note in new.notes)
+    assert [hit.record.id for hit in memory.search("when is the retro", mode="keyword").hits] == [new.id]
+    record = memory.entries.find(old.id)
+    assert record.superseded_by == new.id
+
+
+def test_undo_takes_the_new_memory_and_the_supersession_back_as_one(memory: Memory) -> None:
+    old, new = memory.add(OLD), memory.add(NEW)
+    memory.undo()
+    assert memory.entries.find(old.id).retired_at is None
+    assert memory.entries.find(new.id).retired_at is not None
+
+
+def test_a_restored_value_is_in_conflict_with_the_newer_one(memory: Memory) -> None:
+    old, new = memory.add(OLD), memory.add(NEW)
+    memory.restore(old.id)
+    assert [one.id for one in memory.entries.conflicts(new.id)] == [old.id]
+
+
+def test_as_of_finds_the_value_that_held_before(memory: Memory) -> None:
+    old, earlier = memory.add(OLD), moment()
+    assert memory.add(NEW).superseded
+    found = memory.search("when is the retro", mode="keyword", as_of=earlier).hits
+    assert [hit.record.id for hit in found] == [old.id]
+
+
+def test_without_an_update_word_it_is_a_conflict(memory: Memory) -> None:
+    old = memory.add("We use Redis for the queue")
+    new = memory.add("We use NATS for the queue")
+    assert not new.superseded
+    assert [one.id for one in new.conflicts] == [old.id]
+
+
+def test_the_setting_conflict_hides_nothing(tmp_path: Path) -> None:
+    options = {"embedding.provider": "none", "memory.supersede": "conflict"}
+    with Memory(tmp_path / "memory.db", options=options) as memory:
+        old, new = memory.add(OLD), memory.add(NEW)
+        assert not new.superseded
+        assert [one.id for one in new.conflicts] == [old.id]
+        assert memory.entries.find(old.id).retired_at is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "supersedes"),
+    [("", "hook:abc", False), ("hook:abc", "hook:def", True), ("hook:abc", "", True), ("", "", True)],
+)
+def test_a_captured_memory_supersedes_only_captured_ones(
+    memory: Memory, older: str, newer: str, supersedes: bool
+) -> None:
+    memory.entries.insert(NewMemory(OLD, source=older))
+    found, _ = memory.entries.insert(NewMemory(NEW, source=newer))
+    assert bool(found.superseded) == supersedes
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ({"tags": ("project:shop",)}, {"tags": ("project:blog",)}),
+        ({"tags": ("project:shop",)}, {}),
+        ({"agent": "a"}, {"agent": "b"}),
+        ({"context": "Acme"}, {"context": ""}),
+        ({"type": "event"}, {}),
+    ],
+)
+def test_another_project_agent_context_or_an_event_is_never_superseded(
+    memory: Memory, older: dict[str, object], newer: dict[str, object]
+) -> None:
+    memory.entries.insert(NewMemory(OLD, **older))  # type: ignore[arg-type]
+    result, _ = memory.entries.insert(NewMemory(NEW, **newer))  # type: ignore[arg-type]
+    assert not result.superseded
+
+
+def test_the_same_text_again_supersedes_nothing(memory: Memory) -> None:
+    memory.add(NEW)
+    old = memory.add(OLD)
+    assert not memory.add(NEW).superseded
+    assert memory.entries.find(old.id).retired_at is None
+
+
+def test_a_turn_is_never_superseded(memory: Memory) -> None:
+    turn, *_ = memory.conversations.add(OLD, "Noted.", agent="main")
+    assert not memory.add(NEW).superseded
+    assert memory.entries.find(turn.id).retired_at is None
+
+
+def test_moving_replaces_where_somebody_lives(memory: Memory) -> None:
+    old = memory.add("I live in Vienna")
+    assert [one.id for one in memory.add("I moved to Graz last month").superseded] == [old.id]
+
+
+# ── the sentences that mindex eval measures ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
+def test_most_contradictions_are_noticed_and_most_updates_supersede(language: str) -> None:
+    rows = [pair for pair in pairs() if pair.language == language]
+    contradictions = [pair for pair in rows if pair.label != "different"]
+    updates = [pair for pair in rows if pair.label == "update"]
+    assert sum(_differ(pair) for pair in contradictions) >= 0.85 * len(contradictions)
+    assert sum(_supersedes(pair) for pair in updates) >= 0.6 * len(updates)
+
+
+def test_texts_that_may_both_hold_are_hardly_ever_in_conflict_and_never_hidden() -> None:
+    near_misses = [pair for pair in pairs() if pair.label == "different"]
+    near_misses += [pair._replace(older=pair.newer, newer=pair.older) for pair in near_misses]
+    assert len(near_misses) >= 400
+    assert sum(_differ(pair) for pair in near_misses) <= 0.03 * len(near_misses)
+    assert not [pair for pair in near_misses if _supersedes(pair)]
+
+
+def _differ(pair: Pair) -> bool:
+    return find_difference(pair.older, pair.newer) is not None
+
+
+def _supersedes(pair: Pair) -> bool:
+    difference = find_difference(pair.older, pair.newer)
+    return difference is not None and difference.is_update
