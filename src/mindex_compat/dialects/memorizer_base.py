@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from shlex import quote
 from types import MappingProxyType
 from typing import Annotated, TypeAlias, cast
 
@@ -59,6 +60,16 @@ class MemorizerTools(Toolset):
         mode = self._memory.settings.secrets_mode
         if kinds := Redactor(mode).for_reading().redact(fact).redacted:
             raise SecretError(f"the fact holds a secret ({', '.join(kinds)}), so nothing was stored", "take it out")
+
+    def _provider_notes(self) -> tuple[str, ...]:
+        """Say what to do where the settings name another embedding provider than the database has."""
+        settings = self._memory.settings
+        if not settings.is_set("embedding.provider") or not (note := self._memory.embedding.status().note):
+            return ()
+        # The variables of the server are not those of the user's shell.
+        names = [name for name in ("provider", "model", "url") if settings.text(f"embedding.{name}")]
+        options = "".join(f" --{name} {quote(settings.text(f'embedding.{name}'))}" for name in names)
+        return (note.replace("`mindex reembed`", f"`mindex reembed{options}`"),)
 
     def _limit_notes(self, limit: int, found: int = 0) -> tuple[str, ...]:
         """Return the notes of a list whose limit was too high, or that may leave out records."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Annotated, Any
 
 from mcp_types import CallToolResult
@@ -10,11 +11,12 @@ from pydantic import Field
 from mindex.clock import to_iso
 from mindex.datatypes import AddResult, Answer, Kind, Tier
 from mindex.errors import NotFoundError
-from mindex.mcp.dialect_parts import Json, json_paths
+from mindex.mcp.dialect_parts import Json, Scope, json_paths
 from mindex.mcp.tools import READS, REFRESHES, REVISES, JsonObject, Omitted, tool
 from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, OwnerId, short_row
 from mindex_compat.dialects.memorizer_format import FAMILIES, Category, category_of, end_of, plain, start_of, utc_text
 
+_ELSEWHERE = "its words occur only in entries of another agent; search those with agent_id"
 _REDACTED = "secrets were left out"
 # Its names of the tiers.
 _SEARCH_MODES: Mapping[Tier, str] = {
@@ -51,7 +53,7 @@ class FactConversationProfileTools(MemorizerTools):
             data["message"] = message
         if similar:
             data["similar_existing"] = [{"id": numbers.get(other.id), "fact": other.text} for other in similar]
-        return self._success(*added.notes, **data)
+        return self._success(*added.notes, *self._provider_notes(), **data)
 
     @tool("Facts, newest first.", READS)
     def list_facts(
@@ -100,11 +102,11 @@ class FactConversationProfileTools(MemorizerTools):
         agent_id: AgentId = "",
     ) -> CallToolResult:
         facts = self._search("memory", query, limit, agent_id)
-        turns = self._search("turn", query, limit, agent_id).hits if include_conversations else ()
+        turns = self._search("turn", query, limit, agent_id) if include_conversations else replace(facts, hits=())
         return self._success(
-            *facts.notes,
+            *dict.fromkeys((*facts.notes, *(note for note in turns.notes if note == _ELSEWHERE))),
             facts=[short_row(row) for row in self._rows([hit.record for hit in facts.hits])],
-            conversations=[short_row(row) for row in self._rows([hit.record for hit in turns])],
+            conversations=[short_row(row) for row in self._rows([hit.record for hit in turns.hits])],
             search_mode=_SEARCH_MODES[facts.tier],  # not in Memorizer-MCP: which of the three tiers answered
         )
 
@@ -148,17 +150,19 @@ class FactConversationProfileTools(MemorizerTools):
     def _search(
         self, kind: Kind, query: str, limit: int, agent_id: str, date_from: str = "", date_to: str = ""
     ) -> Answer:
-        return self._memory.search(
-            plain(query),
-            limit=limit,
-            fusion="minmax",
-            floor=0,
-            inside_words=True,
-            kinds=[kind],
-            after=to_iso(start_of(date_from)) if date_from else None,
-            before=to_iso(end_of(date_to)) if date_to else None,
-            agent=self._agent(agent_id),
-        )
+        words = plain(query)
+        scope: Scope = {
+            "kinds": [kind],
+            "after": to_iso(start_of(date_from)) if date_from else None,
+            "before": to_iso(end_of(date_to)) if date_to else None,
+            "agent": self._agent(agent_id),
+        }
+        found = self._memory.search(words, limit=limit, fusion="minmax", floor=0, inside_words=True, **scope)
+        by_words = any(hit.trace.keyword_rank is not None for hit in found.hits)
+        everywhere: Scope = {**scope, "agent": "*"}
+        if by_words or self._memory.count(words, **scope) or not self._memory.count(words, **everywhere):
+            return found
+        return replace(found, notes=(*found.notes, _ELSEWHERE))
 
     # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,13 +3,14 @@
 A source is known by its project and its location: it has no id of its own.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from mindex.clock import to_iso
-from mindex.datatypes import ProjectSource, SourceStatus, SourceType
+from mindex.datatypes import ProjectSource, Record, SourceStatus, SourceType
 from mindex.mcp.dialect_parts import Json, parse_time
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, tool
 from mindex_compat.dialects.memorizer_base import MAX_LISTED, AgentId, MemorizerTools, Number, Numbers, OwnerId
@@ -57,8 +58,9 @@ class ProjectSourceTools(MemorizerTools):
         project = None if project_id is None else self._by_number("project", project_id, agent_id).id
         found = self._memory.projects.sources(project, source_type=source_type or "", agent=self._agent(agent_id))
         shown = found[: min(limit, MAX_LISTED)]
-        numbers = self._numbers(self._memory.entries.get_many(list(dict.fromkeys(one.project for one in shown))))
-        rows: list[Json] = [_source_row(one, numbers) for one in shown]
+        projects = self._memory.entries.get_many(list(dict.fromkeys(one.project for one in shown)))
+        numbers, reports = self._numbers(projects), _reports(projects)
+        rows: list[Json] = [_source_row(one, numbers, reports.get((one.project, one.location))) for one in shown]
         return self._success(*self._limit_notes(limit), sources=rows, total_count=len(found))
 
     @tool("Report what a check of a source found.", REFRESHES)
@@ -78,14 +80,28 @@ class ProjectSourceTools(MemorizerTools):
         return self._success(updated_fields=updated)
 
 
-def _source_row(source: ProjectSource, numbers: Numbers) -> JsonObject:
+def _reports(projects: Iterable[Record]) -> dict[tuple[str, str], Mapping[str, Json]]:
+    """Return what was reported of sources, by project and location: what mindex sees itself is not among it."""
+    stored = ((record.id, record.fields.get("sources")) for record in projects)
+    return {
+        (id_, one["location"]): one
+        for id_, sources in stored
+        for one in (sources if isinstance(sources, list) else ())
+        if isinstance(one, dict) and one.get("status")
+    }
+
+
+def _source_row(source: ProjectSource, numbers: Numbers, report: Mapping[str, Json] | None) -> JsonObject:
+    """Return a source with its reported status; `seen` is what mindex sees itself, if that differs."""
+    seen: JsonObject = {"last_status": source.status, "message": source.message or None}
+    status = {"last_status": report["status"], "message": report.get("message")} if report else seen
     return {
         "project_id": numbers.get(source.project),
         "project_name": source.project_name,
         "source_type": source.type,
         "location": source.location,
-        "last_status": source.status,
-        "message": source.message or None,
+        **status,
         "last_checked_at": utc_text(source.checked_at) if source.checked_at is not None else None,
         "created_at": utc_text(source.linked_at),
+        **({} if status == seen else {"seen": f"{source.status}: {source.message}".removesuffix(": ")}),
     }

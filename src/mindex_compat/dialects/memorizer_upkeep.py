@@ -90,6 +90,7 @@ class MaintenanceTools(MemorizerTools):
         oldest = memory.entries.page(turns, limit=1, offset=max(0, newest.total - 1))
         embedder, status = memory.models.embedder, memory.status()
         return self._success(
+            *self._provider_notes(),
             fact_count=numbers.total,
             conversation_count=newest.total,
             oldest_conversation=utc_text(oldest.records[0].created_at) if oldest.records else None,

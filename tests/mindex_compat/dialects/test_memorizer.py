@@ -98,6 +98,38 @@ async def memorizer(host: MemoryHost) -> AsyncIterator[Memorizer]:
         yield Memorizer(client)
 
 
+async def test_a_match_of_another_agent_is_hinted_at_and_not_shown(memorizer: Memorizer) -> None:
+    await memorizer("store_fact", fact="The harbour opens at six.", category="background", agent_id="other")
+    await memorizer("store_fact", fact="Ana prefers green tea.", category="preference")
+    hint = "its words occur only in entries of another agent; search those with agent_id"
+    found = await memorizer.envelope("retrieve_memories", query="harbour")
+    assert hint in found["notes"]
+    assert (found["data"]["facts"], found["data"]["conversations"]) == ([], [])
+    assert "harbour opens" not in str(found)
+    for query, more in (("tea", {}), ("lighthouse", {}), ("harbour", {"agent_id": "other"})):
+        assert hint not in (await memorizer.envelope("retrieve_memories", query=query, **more)).get("notes", [])
+    await memorizer("store_conversation", user_message="Where is the crane?", agent_response="There.", agent_id="other")
+    assert hint in (await memorizer.envelope("search_conversations", query="crane"))["notes"]
+    assert hint in (await memorizer.envelope("retrieve_memories", query="crane"))["notes"]
+
+
+@pytest.mark.model
+async def test_another_embedding_provider_than_that_of_the_database_is_noted(tmp_path: Path, database: str) -> None:
+    with Memory(database) as filled:
+        filled.add("Ana prefers green tea.")
+        filled.maintenance.backfill()
+    host = serve(tmp_path, database, **{"embedding.provider": "lmstudio", "embedding.url": "http://127.0.0.1:9/v1"})
+    async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
+        memorizer = Memorizer(client)
+        command = "run `mindex reembed --provider lmstudio --url http://127.0.0.1:9/v1`"
+        stats = await memorizer.envelope("get_memory_stats")
+        assert stats["data"]["search_capabilities"]["embedding_provider"] == "local"
+        assert command in stats["notes"][0]
+        stored = await memorizer.envelope("store_fact", fact="Bob likes coffee.", category="preference")
+        assert any(command in note for note in stored["notes"])
+    host.close()
+
+
 async def test_all_tools_of_memorizer_are_there(memorizer: Memorizer) -> None:
     tools = (await memorizer.client.list_tools()).tools
     assert [tool.name for tool in tools] == NAMES
@@ -564,6 +596,14 @@ async def test_sources_are_linked_to_a_project_listed_checked_and_unlinked(
             "last_checked_at": None,
         },
     ]
+    # What an agent reported stands; what mindex sees itself is shown beside it.
+    gone = str(tmp_path / "gone")
+    await memorizer("link_project_source", project_id=1, location=gone, source_type="folder")
+    report = {"last_status": "warning", "message": "old"}
+    await memorizer("update_project_source_status", project_id=1, location=gone, **report)
+    row = (await memorizer("list_project_sources", project_id=1))["sources"][2]
+    assert {**row, **report, "seen": f"error: there is no folder {gone}"} == row
+    await memorizer("unlink_project_source", project_id=1, location=gone)
     assert len((await memorizer("list_project_sources", source_type="folder", limit=5))["sources"]) == 1
     assert "sources" not in (await memorizer("list_projects"))["projects"][0]  # a row as Memorizer-MCP has it
     gone = await memorizer("unlink_project_source", project_id=1, location=str(tmp_path))
