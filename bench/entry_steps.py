@@ -104,11 +104,12 @@ def _by_rules(steps: Steps, texts: Sequence[str]) -> list[Record]:
 
 def _stored(steps: Steps, store: SqliteEntries, records: Sequence[Record]) -> None:
     """One transaction, as `SqliteEntries.add` makes it of many records."""
-    write = store._engine.write(durable=True)
+    engine = store._engine
+    write = engine.write_transaction(durable=True)
     connection = steps.time("begin and commit", write.__enter__)
     bulk = steps.time(
         "hashes, look-up of duplicates",
-        lambda: entry_statements.SqliteBulkStatements(connection, store._now(), store._database.batch, records),
+        lambda: entry_statements.SqliteBulkStatements(connection, now_ms(), engine.database.batch, records),
     )
     steps.time("numbers, changes", lambda: [rules.add(bulk, record, by="main") for record in records])
     (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()

@@ -74,6 +74,11 @@ class Transaction:
         self.written: set[tuple[Scope, str]] = set()  # agents and collections that it locked in order to write them
         self.counted = 0  # rows that this transaction added to `counts`
 
+    @property
+    def writes(self) -> bool:
+        """Whether it may write; else it only reads, maybe on a replica."""
+        return self.identity is not None
+
     # ── statements ────────────────────────────────────────────────────────────────────────────────────────────
 
     def defer(self, query: str, *values: object) -> None:

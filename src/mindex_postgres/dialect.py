@@ -5,6 +5,7 @@ from mindex.store.engine_parts import Dialect
 
 _WORDS = {
     "key": "id",
+    "record": "?",
     "order": "seq",
     "document": "d.collection = r.owner AND d.id = r.document",
     "vector": "{}.owner = r.owner AND {}.record = r.id",

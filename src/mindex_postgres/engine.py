@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
 from mindex.analyzer import ANALYZER_VERSION
+from mindex.clock import now_ms
+from mindex.datatypes import Filters, Record
 from mindex.errors import SchemaError, StoreBusyError, StoreError
 from mindex.store.engine_parts import BackgroundWriter
-from mindex_postgres import record_rows, words
+from mindex_postgres import history_rows, record_rows, words
 from mindex_postgres.address import Address
 from mindex_postgres.connection import Database, Transaction
 from mindex_postgres.dialect import DIALECT
+from mindex_postgres.entry_statements import PostgresEntryStatements
+from mindex_postgres.filter_sql import condition
 from mindex_postgres.migrations import migrate
 
 if TYPE_CHECKING:
-    from mindex.store.engine_parts import RecordRows
+    from mindex.store.engine_parts import Condition, HistoryRows, RecordRows
 
 T = TypeVar("T")
 
+# The lock of all entries: shared by single writes, alone by a block of several.
+_ENTRIES_LOCK = "entries"
 # Changes of counts that this process adds before it has them merged: a merge reads all of them.
 _MERGE_AFTER = 100_000
 _PAGE = 500
@@ -35,6 +41,7 @@ class PostgresEngine:
 
     dialect = DIALECT
     records: RecordRows[Transaction] = record_rows
+    history: HistoryRows[Transaction] = history_rows
 
     def __init__(self, address: Address, *, wait: float, replica: Address | None = None, creates: bool = True) -> None:
         self.database = Database(address, wait=wait)
@@ -69,6 +76,37 @@ class PostgresEngine:
             return work(transaction)
 
         return self.database.write(checked, long=long)
+
+    def write_entries(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
+        """Run a function that writes entries: beside others that do, but not beside a block of several writes."""
+
+        def locked(transaction: Transaction) -> T:
+            transaction.lock_shared(_ENTRIES_LOCK)
+            return work(transaction)
+
+        return self.write(locked, durable=durable)
+
+    @contextmanager
+    def transaction(self, *, batch: bool) -> Iterator[int]:
+        """See `EntryStore.transaction`."""
+        with self.database.transaction(batch=batch) as moment:
+            with self.database.read() as transaction:
+                # What a block has read stays as it is until it ends: it may depend on entries of any agent.
+                transaction.lock(_ENTRIES_LOCK)
+                self.may_write(transaction)
+            yield moment
+
+    def entry_statements(self, transaction: Transaction, expected: Sequence[Record] = ()) -> PostgresEntryStatements:
+        """The statements about entries in a transaction; `expected` are about to be added."""
+        now, batch = self.database.moment or now_ms(), self.database.batch
+        return PostgresEntryStatements(transaction, now, batch, expected)
+
+    def condition(self, transaction: Transaction, filters: Filters, now: int) -> Condition:
+        return condition(transaction, filters, now)
+
+    @property
+    def read_only(self) -> bool:
+        return self.database.read_only
 
     def may_write(self, transaction: Transaction) -> None:
         """Raise StoreError when a newer mindex has taken the schema over while this process runs."""

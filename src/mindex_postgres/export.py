@@ -7,8 +7,8 @@ from mindex.datatypes import Change
 from mindex.store.engine_parts import Access, Accesses, ExportRow, ExportSnapshot, Extraction, Link, by_program
 from mindex_postgres import record_rows, vectors
 from mindex_postgres.connection import Transaction
-from mindex_postgres.entries import read_changes
 from mindex_postgres.entry_statements import PostgresEntryStatements
+from mindex_postgres.history_rows import read_changes
 
 _PAGE = 50
 _IDS = """
@@ -32,7 +32,7 @@ def export_snapshot(transaction: Transaction, agent: str, *, vectors: bool, log:
     known = transaction.column("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")
     agents = sorted(name for name in known if agent in ("*", name))
     total = transaction.value("SELECT count(*) FROM records WHERE kind != 'chunk' AND agent = ANY(%s)", agents)
-    statements = PostgresEntryStatements(transaction, writes=False)
+    statements = PostgresEntryStatements(transaction)
     last_numbers = dict.fromkeys(agents, statements.last_number())
     return ExportSnapshot(last_numbers, total, _rows(transaction, agents, vectors, log))
 

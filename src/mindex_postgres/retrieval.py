@@ -6,6 +6,7 @@ from itertools import islice
 from mindex.clock import now_ms
 from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.engine_parts import (
+    LARGEST_OFFSET,
     Condition,
     KeywordQuery,
     KeywordResult,
@@ -23,7 +24,6 @@ from mindex.store.engine_parts import (
 from mindex_postgres import keyword, record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
-from mindex_postgres.entries import LARGEST_OFFSET
 from mindex_postgres.filter_sql import condition
 
 _SIGNALS = """

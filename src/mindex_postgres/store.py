@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mindex.store.base import GROUPS
-from mindex.store.engine_parts import SqlCaches, SqlTokens
+from mindex.store.engine_parts import SqlCaches, SqlSync, SqlTokens
 from mindex_postgres.address import parse_address
 from mindex_postgres.connection import DEFAULT_WAIT, Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
@@ -18,9 +17,6 @@ from mindex_postgres.maintenance import PostgresMaintenance
 from mindex_postgres.retrieval import PostgresRetrieval
 from mindex_postgres.vector_store import PostgresVectorStore
 
-if TYPE_CHECKING:
-    from mindex_postgres.sync import PostgresSync
-
 
 @run_again
 class _PostgresCaches(SqlCaches[Transaction]):
@@ -29,6 +25,11 @@ class _PostgresCaches(SqlCaches[Transaction]):
 
 @run_again
 class _PostgresTokens(SqlTokens[Transaction]):
+    pass
+
+
+@run_again
+class _PostgresSync(SqlSync[Transaction]):
     pass
 
 
@@ -65,10 +66,8 @@ class PostgresStore:
         self.maintenance = PostgresMaintenance(engine, self.vectors)
 
     @cached_property
-    def sync(self) -> PostgresSync:
-        from mindex_postgres.sync import PostgresSync  # a search does without
-
-        return PostgresSync(self._engine)
+    def sync(self) -> SqlSync[Transaction]:
+        return _PostgresSync(self._engine)
 
     @property
     def read_only(self) -> bool:

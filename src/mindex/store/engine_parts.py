@@ -64,7 +64,10 @@ from mindex.store.sql import caches, space_rows
 from mindex.store.sql.access_tokens import SqlTokens
 from mindex.store.sql.caches import SqlCaches
 from mindex.store.sql.dialect import Condition, Dialect, join
-from mindex.store.sql.statements import RecordRows
+from mindex.store.sql.entries import LARGEST_OFFSET, SqlEntries
+from mindex.store.sql.entry_statements import SqlEntryStatements
+from mindex.store.sql.statements import HistoryRows, RecordRows
+from mindex.store.sql.sync import SqlSync
 from mindex.store.sql.usage import read_usage
 from mindex.store.sql.vector_store import SqlVectorStore
 from mindex.store.sqlite.store import SqliteStore
@@ -73,6 +76,7 @@ from mindex.store.usage_counts import UsageCounts
 
 __all__ = [
     "CONTEXT_CACHE",
+    "LARGEST_OFFSET",
     "TEXT_CACHES",
     "Access",
     "Accesses",
@@ -85,6 +89,7 @@ __all__ = [
     "ExportedVectors",
     "Extraction",
     "Former",
+    "HistoryRows",
     "ImportPreview",
     "KeywordQuery",
     "KeywordResult",
@@ -105,6 +110,9 @@ __all__ = [
     "ScoredRecord",
     "SpaceRoles",
     "SqlCaches",
+    "SqlEntries",
+    "SqlEntryStatements",
+    "SqlSync",
     "SqlTokens",
     "SqlVectorStore",
     "SqliteStore",

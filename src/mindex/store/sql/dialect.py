@@ -19,6 +19,7 @@ S = TypeVar("S", bound="Statements")
 
 WORDS = {
     "key": "the column of `records` that `record`, `source` and `target` of other tables name",
+    "record": "the key of the record whose id is a parameter",
     "order": "the column of `records` whose order is that in which records were added",
     "document": "the condition that joins a record `r` with its document `d`",
     "vector": "the condition that joins a record `r` with its vectors, whose alias is the argument",

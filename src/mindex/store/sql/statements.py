@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from mindex.datatypes import Record
+from mindex.datatypes import Change, Filters, Record
 from mindex.store.background import BackgroundWriter
-from mindex.store.sql.dialect import Dialect, S
+from mindex.store.rules.import_entries import RestoreStatements
+from mindex.store.rules.merged_records import SyncStatements
+from mindex.store.sql.dialect import Condition, Dialect, S
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -63,12 +65,35 @@ class RecordRows(Protocol[S_contra]):
         """One record, live or retired. Raises StoreError for a damaged one."""
 
 
+class HistoryRows(Protocol[S_contra]):
+    """How an engine reads changes of entries. A damaged one is noted and left out."""
+
+    def read_changes(self, statements: S_contra, where: str, /, *values: object) -> tuple[Change, ...]:
+        """The changes that a condition selects, oldest first."""
+
+    def read_change_page(
+        self, statements: S_contra, rest: str, /, *values: object
+    ) -> tuple[tuple[Change, ...], tuple[int, int] | None]:
+        """The changes of a query, of which `rest` is what follows the columns, and number and time of the last row."""
+
+
+class AllEntryStatements(RestoreStatements, SyncStatements, Protocol):
+    """The statements of all rules about entries, in one transaction."""
+
+    def flush(self) -> None:
+        """Write what was gathered; called before the transaction ends, if entries or numbers were added."""
+
+
 class Engine(Protocol[S]):
     """What the groups of one store share."""
 
     dialect: Dialect
     records: RecordRows[S]
+    history: HistoryRows[S]
     background: BackgroundWriter[S]
+
+    @property
+    def read_only(self) -> bool: ...
 
     def read(self) -> AbstractContextManager[S]:
         """A transaction that reads the state of one moment."""
@@ -80,5 +105,17 @@ class Engine(Protocol[S]):
         Raises StoreError if a newer mindex has taken the database over.
         """
 
+    def write_entries(self, work: Callable[[S], T], *, durable: bool = False) -> T:
+        """The same for entries and what belongs to them; not beside a `transaction` of another process."""
+
     def write_cache(self, work: Callable[[S], T]) -> T:
         """The same for cached results, which every version may write."""
+
+    def transaction(self, *, batch: bool) -> AbstractContextManager[int]:
+        """See `EntryStore.transaction`."""
+
+    def entry_statements(self, statements: S, expected: Sequence[Record] = (), /) -> AllEntryStatements:
+        """The statements about entries in a transaction; `expected` are about to be added, each at most once."""
+
+    def condition(self, statements: S, filters: Filters, now: int, /) -> Condition:
+        """All that the filters demand of a live record `r`."""

@@ -69,7 +69,7 @@ def _made(name: str, check: Callable[[], Check]) -> Check:
 class _Run:
     """The checks that read through one connection, and how far they are."""
 
-    def __init__(self, connection: sqlite3.Connection, report: Report | None) -> None:
+    def __init__(self, connection: SqlConnection, report: Report | None) -> None:
         self._connection = connection
         self._report = report
         self._done = self._total = 0

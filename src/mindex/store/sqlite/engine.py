@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,12 @@ from mindex.clock import now_ms
 from mindex.errors import NoSpaceError, StoreBusyError, StoreError
 from mindex.ids import new_id
 from mindex.store.background import BackgroundWriter
-from mindex.store.sqlite import keyword, record_rows
+from mindex.store.sqlite import history_rows, keyword, record_rows
 from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
 from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.file_guard import EPOCH, put_epoch
+from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.migrations import migrate, version_of
 from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits, Postings, drop_postings
 from mindex.store.sqlite.queries import read_value
@@ -25,7 +27,9 @@ from mindex.store.sqlite.row_checksums import watch_writes
 from mindex.store.sqlite.sql_connection import DIALECT
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import RecordRows
+    from mindex.datatypes import Filters, Record
+    from mindex.store.sql.dialect import Condition
+    from mindex.store.sql.statements import HistoryRows, RecordRows
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.store.sqlite.vectors import SqliteVectors
@@ -38,6 +42,8 @@ _REBUILD_WAIT = 2.0
 # in neither. A process that was killed in the middle refuses writes for so long.
 RESTORING = "restoring"
 _LONGEST_RESTORE_MS = 10 * 60 * 1000
+# From so many entries on it pays to look up and write them all at once.
+_FEW = 8
 _STATE = "SELECT key, value FROM meta WHERE key IN ('analyzer', 'restoring')"
 
 
@@ -46,6 +52,7 @@ class SqliteEngine:
 
     dialect = DIALECT
     records: RecordRows[FileConnection] = record_rows
+    history: HistoryRows[FileConnection] = history_rows
 
     def __init__(self, path: Path, *, wait: float, posting_limits: PostingLimits = POSTING_LIMITS) -> None:
         self.database = Database(path, wait=wait)
@@ -56,6 +63,7 @@ class SqliteEngine:
             self.database.close()
             raise
         self.read = self.database.read
+        self.write_entries = self.write
         self.background: BackgroundWriter[FileConnection] = BackgroundWriter(
             self.write_cache,
             read_only=self.database.read_only,
@@ -127,6 +135,27 @@ class SqliteEngine:
             if not inside:
                 self.may_write(connection)
             yield connection
+
+    @contextmanager
+    def transaction(self, *, batch: bool) -> Iterator[int]:
+        """See `EntryStore.transaction`."""
+        with self.database.transaction(batch=batch) as connection:
+            self.may_write(connection)
+            yield self.database.moment or now_ms()
+
+    def entry_statements(self, connection: FileConnection, expected: Sequence[Record] = ()) -> SqliteEntryStatements:
+        """The statements about entries in a transaction; `expected` are about to be added."""
+        now, batch = self.database.moment or now_ms(), self.database.batch
+        if len(expected) < _FEW:
+            return SqliteEntryStatements(connection, now, batch)
+        return SqliteBulkStatements(connection, now, batch, expected)
+
+    def condition(self, _: FileConnection, filters: Filters, now: int) -> Condition:
+        return condition(filters, now)
+
+    @property
+    def read_only(self) -> bool:
+        return self.database.read_only
 
     def close(self) -> None:
         self.postings.close()

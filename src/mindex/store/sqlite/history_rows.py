@@ -7,33 +7,41 @@ from typing import Any
 from mindex.datatypes import Change
 from mindex.store.record_json import from_snapshot
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED, is_damage, is_sound, note_damage
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 _COLUMNS = f"{', '.join(CHECKED['history'])}, checksum, change, at"
 
 
-def read_changes(connection: sqlite3.Connection, where: str, value: str | int) -> tuple[Change, ...]:
-    """The changes that a condition with one parameter selects, oldest first."""
-    rows = read_change_rows(connection, f"FROM history WHERE {where} ORDER BY change", value)
-    return tuple(to_changes(connection, rows))
+def read_changes(connection: SqlConnection, where: str, *values: object) -> tuple[Change, ...]:
+    """The changes that a condition selects, oldest first."""
+    return read_change_page(connection, f"FROM history WHERE {where} ORDER BY change", *values)[0]
 
 
-def read_change_rows(connection: sqlite3.Connection, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
-    """Rows for `to_changes`, their last two values number and time; `query` is what follows the columns."""
+def read_change_page(
+    connection: SqlConnection, rest: str, *values: object
+) -> tuple[tuple[Change, ...], tuple[int, int] | None]:
+    """The changes of a query, of which `rest` is what follows the columns, and number and time of the last row."""
+    rows = _read_rows(connection, rest, *values)
+    return tuple(_to_changes(connection, rows)), rows[-1][-2:] if rows else None
+
+
+def _read_rows(connection: SqlConnection, rest: str, *values: object) -> list[tuple[Any, ...]]:
+    """Rows for `_to_changes`, their last two values number and time."""
     try:
-        return connection.execute(f"SELECT {_COLUMNS} {query}", parameters).fetchall()
+        return connection.rows(f"SELECT {_COLUMNS} {rest}", *values)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
     rows = []
-    for (number,) in connection.execute(f"SELECT change {query}", parameters).fetchall():
+    for number in connection.column(f"SELECT change {rest}", *values):
         try:
-            rows += connection.execute(f"SELECT {_COLUMNS} FROM history WHERE change = ?", (number,)).fetchall()
+            rows += connection.rows(f"SELECT {_COLUMNS} FROM history WHERE change = ?", number)
         except sqlite3.DatabaseError:
             note_damage(connection, f"change {number}")
     return rows
 
 
-def to_changes(connection: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> Iterator[Change]:
+def _to_changes(connection: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> Iterator[Change]:
     """The changes of rows; a damaged one is noted and left out."""
     for row in rows:
         if (change := to_change(row)) is None:

@@ -11,6 +11,7 @@ from mindex.store.sqlite.row_checksums import Connection, sound_rows
 
 _WORDS = {
     "key": "key",
+    "record": "(SELECT key FROM records WHERE id = ?)",
     "order": "key",
     "document": "d.key = r.document",
     "vector": "{}.record = r.key",

@@ -19,8 +19,8 @@ from mindex.store.sqlite.vector_store import SqliteVectorStore
 
 if TYPE_CHECKING:
     from mindex.store.sql.access_tokens import SqlTokens
+    from mindex.store.sql.sync import SqlSync
     from mindex.store.sqlite.file_access import FileConnection
-    from mindex.store.sqlite.sync import SqliteSync
 
 
 class SqliteStore:
@@ -56,10 +56,10 @@ class SqliteStore:
         return SqlTokens(self._engine)
 
     @cached_property
-    def sync(self) -> SqliteSync:
-        from mindex.store.sqlite.sync import SqliteSync  # a search does without
+    def sync(self) -> SqlSync[FileConnection]:
+        from mindex.store.sql.sync import SqlSync  # a search does without
 
-        return SqliteSync(self._engine)
+        return SqlSync(self._engine)
 
     @property
     def read_only(self) -> bool:
