@@ -158,7 +158,7 @@ def test_what_users_get_stands_beside_the_ranking(garden: Path) -> None:
 def test_sets_in_one_memory_are_a_table_from_alone_to_together(garden: Path, stars: Path, tmp_path: Path) -> None:
     asked = ("eval", garden, f"{stars}:memory", "--together")
     text = run_here(*asked, "--keep", tmp_path / "kept").out
-    assert "2 sets in one memory: 16 documents, floor 0.3" in text
+    assert "2 sets in one memory: 16 documents, floor 0.5" in text
     row = next(line for line in text.splitlines() if line.startswith("stars:memory"))
     shown = run_here(*asked, "--json").json
     (_, told) = shown["sets"]

@@ -38,7 +38,7 @@ def test_a_language_is_known_by_its_script_or_its_small_words(language: str, tex
 def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars: Path, cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), cache)
     assert [(pair.questions, pair.texts) for pair in found.pairs] == [("stars", "garden"), ("garden", "stars")]
-    assert found.floor == pytest.approx(0.12, abs=0.2)
+    assert found.floor == 0.5
     for pair in found.pairs:
         assert (pair.own, pair.foreign) in {(7, 4), (4, 7)}
         assert pair.auroc > 0.9
@@ -106,4 +106,4 @@ def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, c
 def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), model_cache)
     assert found.model == "mindex-minilm"
-    assert all(pair.auroc > 0.95 and pair.silenced == 0.0 and pair.refused >= 0.75 for pair in found.pairs)
+    assert all(pair.auroc > 0.95 and pair.silenced <= 0.25 and pair.refused >= 0.75 for pair in found.pairs)

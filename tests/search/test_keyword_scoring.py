@@ -129,15 +129,16 @@ def test_a_text_with_all_the_words_beats_one_that_repeats_one_of_them(make: Make
         assert order(memory.search("turbine vice"))[0] == "holds.md"
 
 
-def test_without_a_weight_for_coverage_it_is_bm25_that_decides(make: Make) -> None:
+def test_without_a_weight_for_coverage_it_is_bm25_that_decides_the_order_by_keyword(make: Make) -> None:
     with make(REPEATS, HOLDS, **{"search.weights.coverage": 0}) as memory:
-        assert order(memory.search("turbine vice"))[0] == "repeats.md"
+        assert order(memory.search("turbine vice", mode="keyword"))[0] == "repeats.md"
 
 
 def test_relevance_follows_what_a_hit_holds_itself(make: Make) -> None:
     with make(REPEATS, HOLDS) as memory:
         hits = by_path(memory.search("turbine vice", floor=0))
-    assert hits["holds.md"].relevance > 0.9 > hits["repeats.md"].relevance
+    assert not hits["holds.md"].weak
+    assert hits["repeats.md"].relevance < 0.3
 
 
 def test_an_unknown_word_counts_as_missing(make: Make) -> None:
@@ -154,9 +155,9 @@ def test_a_whole_identifier_matches_its_parts(make: Make, query: str) -> None:
     """`PolicyController` is asked in parts and whole; a text that writes it in one word holds it all the same."""
     with make(("a.md", "The policycontroller decides.\n"), ("b.md", "The PolicyController decides.\n")) as memory:
         hits = by_path(memory.search(query))
-    assert hits["b.md"].relevance > 0.9
+    assert hits["b.md"].relevance > 0.8
     if query != "Policy Controller":
-        assert hits["a.md"].relevance > 0.9
+        assert hits["a.md"].relevance > 0.8
 
 
 @pytest.mark.parametrize("query", ["值", "东", "值 东", "Tokyo 值"])
@@ -268,7 +269,8 @@ def test_entries_of_the_past_are_refined_like_those_of_the_present(keyword_memor
     assert login[0].score > login[1].score
     assert [hit.record.text for hit in login] == [BESIDE[1].strip(), APART[1].strip()]
     turbine = {hit.record.id: hit for hit in memory.search("turbine vice", as_of=then).hits}
-    assert turbine[holds].relevance > 0.9 > turbine[repeats].relevance
+    assert not turbine[holds].weak
+    assert turbine[repeats].weak
 
 
 def test_a_single_character_of_the_past_matches_the_pairs_it_begins(keyword_memory: Memory) -> None:
@@ -287,6 +289,5 @@ def test_a_long_page_that_holds_the_one_rare_word_asked_for_is_relevant(tmp_path
     pages["long.md"] = f"# Remove copies\n\nThe command dedupe simplifies the tree. {tail}\n"
     with Memory(tmp_path / "memory.db") as memory:
         memory.index(write(tmp_path / "docs", {**FILLER, **pages}))
-        hits = by_path(memory.search("dedupe", limit=30))
-    assert hits["long.md"].relevance == pytest.approx(hits["also1.md"].relevance)
-    assert not hits["long.md"].weak
+        hits = by_path(memory.search("dedupe", limit=30, weak=False))
+    assert not hits["long.md"].weak and not hits["also1.md"].weak

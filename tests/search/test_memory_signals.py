@@ -37,12 +37,11 @@ def test_importance_decays_only_with_the_setting() -> None:
 
 
 @pytest.mark.parametrize(("level", "count", "days"), [(1, 0, 3650), (10, 1000, 0), (5, 9, 30)])
-def test_standing_moves_a_score_within_its_band(level: int, count: int, days: int) -> None:
+def test_importance_moves_a_score_within_its_band(level: int, count: int, days: int) -> None:
     now = days * DAY
     ((name, factor),) = boosts_for(memory(importance=level, access_count=count), None, Boosts(), now)
-    assert name == "standing"
-    assert 0.9 <= factor <= 1.1
-    assert Boosts().range()[0] <= factor <= Boosts().range()[1]
+    assert name == "importance"
+    assert 0.95 <= factor <= 1.05
 
 
 def test_the_preset_of_the_seed_is_four_three_two_one() -> None:

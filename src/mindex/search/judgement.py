@@ -169,18 +169,23 @@ def boost_change(factor: float) -> float:
 
 
 def add_variant(scores: Scores, candidates: Candidates, weight: float) -> Scores:
-    """The scores with the hits of another wording of the query; `weight` is what these count beside the query's own."""
+    """The scores with the hits of another wording of the query; `weight` is what these count beside the query's own.
+
+    What the query itself finds with confidence stays before what only another wording finds.
+    """
     others = judge(candidates)
+    best = max(scores.total.values(), default=0.0)
+    most = best if best > 0 else _MAX_SURPRISE
     penalty = _OF_VARIANT + log(weight) if weight > 0 else -_STRICTLY_FOUND
     known, added = scores.total, {}
     for id_, odds in others.total.items():
         if id_ not in known:
             added[id_] = odds
-        elif odds + penalty > known[id_]:
-            scores.add(id_, "expansion", odds + penalty - known[id_])
+        elif min(odds, most) + penalty > known[id_]:
+            scores.add(id_, "expansion", min(odds, most) + penalty - known[id_])
     if not added:
         return scores
     joined = Scores(known | added, lambda id_: (others if id_ in added else scores).stages(id_))
-    for id_ in added:
-        joined.add(id_, "expansion", penalty)
+    for id_, odds in added.items():
+        joined.add(id_, "expansion", min(odds, most) + penalty - odds)
     return joined

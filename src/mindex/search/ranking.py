@@ -108,14 +108,16 @@ def rank(
     kept = order if shows_weak else [id_ for id_ in order if chances.get(id_, 0.0) >= floor]
     confident = any(chances.get(id_, 0.0) >= floor for id_ in kept)
     if not confident:
-        literal = substring_answer(store, query, retrieved.parsed.text, notes, settings.candidates)
-        if literal is not None:
+        # A text with all words of the query is a better hit than one with its letters, even in a store full of them.
+        if not any(map(holds_all, candidates.matched_shares.values())) and (
+            literal := substring_answer(store, query, retrieved.parsed.text, notes, settings.candidates)
+        ):
             return literal
         # A reranker orders and labels; it does not empty a page.
         if query.floor is None and nothing and not any(map(stands_out, chances.values())):
             kept = []
         if not kept and not retrieved.vacant:
-            nearest = max(chances, key=lambda id_: chances[id_], default="")
+            nearest = min(chances, key=lambda id_: (-chances[id_], id_), default="")
             record = next(iter(_records(store, [nearest], records)), None) if nearest else None
             notes += (nothing_relevant_note(record, chances.get(nearest, 0.0)),)
         elif kept:
@@ -147,15 +149,18 @@ def is_judged(query: Query) -> bool:
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _own_scores(query: Query, candidates: Candidates, settings: RankingSettings) -> Scores:
-    """The scores of a named fusion, or of the one list that was searched."""
+def _own_scores(
+    query: Query, candidates: Candidates, settings: RankingSettings, *, text_only: bool = False
+) -> Scores:
+    """The scores of a named fusion, or of the one list that was searched; `text_only`: without importance and use."""
     if query.fusion == JUDGED:
         name, hits = ("vector", candidates.vector) if candidates.has_vector else ("keyword", candidates.keyword)
         own = {hit.id: hit.score for hit in hits}
         return Scores(own, lambda id_: (Stage(name, own[id_]),))
     weight = settings.weights[query.fusion]
     fused = fuse(query.fusion, candidates, weight, list_weights(query, weight))
-    return Scores({id_: part.total for id_, part in fused.items()}, lambda id_: _contributed(fused[id_]))
+    scores = {id_: part.total - part.signals * text_only for id_, part in fused.items()}
+    return Scores(scores, lambda id_: _contributed(fused[id_]))
 
 
 def _contributed(part: Contribution) -> tuple[Stage, ...]:
@@ -203,7 +208,7 @@ def _expanded(
             scores = add_variant(scores, candidates, settings.expansion)
             continue
         share = settings.expansion / len(found)
-        own = _own_scores(query, candidates, settings)
+        own = _own_scores(query, candidates, settings, text_only=True)
         known = {id_: 0.0 for id_ in own.total if id_ not in scores.total}
         before = scores
         scores = Scores(before.total | known, lambda id_, of=before: of.stages(id_) if id_ in of.total else ())  # type: ignore[misc]
@@ -314,10 +319,13 @@ def _reranked(
         return (done.note,)
     weight = share(weight * done.trust, records.values())
     new = blended({id_: scores.total[id_] for id_ in records}, done.scores, weight)
+    readings = {id_: READING * (2 * sure - 1) for id_, sure in done.answers.items()} if is_judged(query) else {}
     for id_, score in new.items():
-        reading = READING * (2 * done.answers[id_] - 1) if done.answers and is_judged(query) else 0.0
-        scores.add(id_, "rerank", score - scores.total[id_] + reading)
+        scores.add(id_, "rerank", score - scores.total[id_] + readings.get(id_, 0.0))
         scores.readings[id_] = done.scores[id_]
+    if readings:  # those below, which it did not read, stay below
+        for id_ in scores.total.keys() - new.keys():
+            scores.add(id_, "rerank", min(readings.values()))
     return ()
 
 
@@ -366,6 +374,7 @@ def _hits(
     records = {record.id: record for record in _records(store, page, known)}
     found = [enumerate(hits, start=1) for hits in (candidates.keyword, candidates.vector)]
     keyword, vector = ({hit.id: (rank, hit.score) for rank, hit in ranks if hit.id in records} for ranks in found)
+    least_share = min(candidates.matched_shares.values(), default=0.0)
     hits = []
     for id_ in page:
         if id_ not in records:
@@ -382,7 +391,7 @@ def _hits(
             cosine=cosine,
             cosine_zscore=candidates.cosine_zscores.get(id_),
             model_fluency=fluency,
-            matched_share=candidates.matched_shares.get(id_, 0.0),
+            matched_share=candidates.matched_shares.get(id_, least_share if id_ in keyword else 0.0),
             rerank=scores.readings.get(id_),
         )
         chance = chances.get(id_, 0.0)
