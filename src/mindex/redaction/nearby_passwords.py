@@ -62,9 +62,24 @@ _CLAUSE_END = re.compile(
 _VERB = re.compile(r"pass|passe|la contra|clave|пас|sandi|ww", re.IGNORECASE)
 _NOUN_BEFORE = re.compile(
     r"(?:^|[\n,;:(–—+*|/-][ ]?|\b(?:the|my|our|his|her|your|new|old|temp\w*|root|admin|wi-?fi|wlan|db|sudo|ssh|vpn"
-    r"|login|user(?:name)? \S+|account|with|guest|default|initial|same|and|y|und|et|e|la|mi|tu|su|nueva|le|il)[ ])$",
+    r"|login|user(?:name)? \S+|account|with|guest|default|initial|same|and|y|und|et|e|la|mi|tu|su|nueva|le|il)[ ]"
+    rf"|(?:{words.CHANGE})[^\W\d_]{{0,8}}[ ])$",
     re.IGNORECASE,
 )
+_CHANGE = re.compile(words.CHANGE, re.IGNORECASE)
+# `clave primaria`, `clave del éxito`: keys of another kind.
+_OTHER_KEY = re.compile(
+    r"[ ](?:primari|for[aá]ne|extern|únic|unic|compuest|candidat|p[uú]blic|del [eé]xito)", re.IGNORECASE
+)
+# Behind a value in languages whose verb is last: `パスワードを X に変更`.
+_SET_BEHIND = re.compile(
+    r"[」』\"'`]?[ ]?(?:으?로|에|に|へ|を)[ ]?(?:바|변경|설정|設定|変更|した|改)|[ ](?:olarak|yap)"
+)
+# Numbered things of trackers: `reset … to issue#4412`.
+_TRACKED = re.compile(
+    r"(?:issue|ticket|bug|pr|mr|gh|pull|task|case|story|incident|order|player|user)s?#", re.IGNORECASE
+)
+_CLOSING_QUOTES = "\"'`”“’»)"
 _USER_BEFORE = re.compile(
     r"\b(?:user(?:name)?|login|benutzer|utilisateur|identifiant|compte|usuario|utente|usuário|gebruiker|użytkownik|логин"
     r"|account|als|as|konto|uživatel|käyttäjä|användare|bruger|bruker|用户名|ユーザー名?|아이디)"
@@ -85,7 +100,7 @@ _ANSWER = re.compile(
 def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
     """Yield the passwords that are said of the word: behind it, else before it, else in the next line."""
     text, start, end = match.string, match.start(), match.end()
-    if not _PASSWORD_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end):
+    if not _PASSWORD_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end) or _OTHER_KEY.match(text, end):
         return
     is_several = bool(_SEVERAL.fullmatch(match[0]))
     is_noun = not _VERB.fullmatch(match[0]) or bool(_NOUN_BEFORE.search(text[max(0, start - 30) : start]))
@@ -129,8 +144,8 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
             return begin, finish
         if not count and not raw.strip("!"):  # `new wifi pw!! X`
             continue
-        if raw.endswith(_SENTENCE_ENDS):
-            return _answer(text, token.end()) if raw.endswith(("?", "？")) else None
+        if raw.endswith(_SENTENCE_ENDS) or raw.rstrip(_CLOSING_QUOTES).endswith(("?", "？")):
+            return _answer(text, token.end()) if raw.rstrip(_CLOSING_QUOTES).endswith(("?", "？")) else None
         after_comma = after_comma or raw.endswith((",", ";"))
         link = _next_link(link, raw, word)
     return None
@@ -189,11 +204,20 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
     kind = value_class(value)
     if kind is Value.DIGITS:
         return len(value) >= _MIN_DIGITS[link]
+    if kind is Value.SIGNED and (link is Link.SET or _SET_BEHIND.match(text, finish)):  # `changed to Ledger#2019`
+        return _is_changed(text, finish) and not _TRACKED.match(value)
+    if kind is Value.ENDING and link is Link.SET and not _is_changed(text, finish):
+        return False
     if kind is Value.ENDING and link in _AT_CLAUSE_END:  # `new pass Qwoken-38`, and nothing behind it
         return len(value) >= MIN_LENGTH_MIXED and not _OTHER_ENDING.fullmatch(value) and _ends_clause(text, finish)
     if kind not in ACCEPTED[link] or (kind is not Value.STRONG and len(value) < MIN_LENGTH_MIXED):
         return False
     return link is not Link.PHRASE or kind is Value.STRONG or (value.isalnum() and _ends_clause(text, finish))
+
+
+def _is_changed(text: str, finish: int) -> bool:
+    """Whether a word near the value says that something was changed: `reset to X`, `auf X geändert`."""
+    return bool(_CHANGE.search(text, max(0, finish - 110), finish + 20))
 
 
 def _ends_clause(text: str, finish: int) -> bool:

@@ -15,7 +15,14 @@ _DIGITS = re.compile(r"\d{4}|\d{2,3}[ -]\d|\d[A-Za-z]{1,7}-?[A-Za-z]{0,7}\d")
 _DIGIT = re.compile(r"\d")
 # Directly before or behind the word for a code: the code is a result. `error code`, `Fehlercode`, `code d'erreur`.
 _RESULT_BEFORE = re.compile(rf"(?:{words.RESULT})[^\W\d_]{{0,7}}[\"'`]?[ -]?(?:a[ ]|the[ ])?$", re.IGNORECASE)
-_RESULT_AFTER = re.compile(rf"[ ]?(?:d['’]|de |di |af |van )?(?:{words.RESULT})", re.IGNORECASE)
+_RESULT_AFTER = re.compile(
+    rf"[ ]?(?:d['’]|de |di |af |van )?(?:{words.RESULT})|[ ](?:review|path|base|owner|snippet|freeze|coverage|style)",
+    re.IGNORECASE,
+)
+# `door code: see PR #5512`
+_REFERENCE = re.compile(
+    r"(?<![^\W\d_])(?:PR|MR|issue|ticket|bug|case|task|commit|section|page|line|port|RFC)s?[ ]$", re.IGNORECASE
+)
 _ONE_TIME, _PIN = re.compile(words.ONE_TIME, re.IGNORECASE), re.compile(words.PIN, re.IGNORECASE)
 _ONE_TIME_WORD = re.compile(words.words_pattern(words.ONE_TIME_CODES), re.IGNORECASE)
 _PIN_WORD = re.compile(words.words_pattern(words.PINS), re.IGNORECASE)
@@ -27,7 +34,7 @@ _UNITS = (
     "|dollars?|euros?|stellig|stellen|zeichen|caractères|caracteres|cifre|dígitos|цифр|символ|tekens|位|文字|桁|자|분|秒|[年月日号號番円元时時分点人名件个個枚次回歳度页頁ペ년월일원번회개명호세]"
 )
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # no blank is between a number and the next word
-_END = rf"(?!(?![{_CJK}])\w|[%€$£]|[.,:/-]\w|[ ]?(?:{_UNITS})(?![a-z]))"
+_END = rf"(?!(?![{_CJK}])\w|[%€$£]|[.,:/-](?![{_CJK}])\w|[ ]?(?:{_UNITS})(?![a-z]))"
 _GROUPS = r"\d{3}[ -]\d{3}(?![ -]?\d)|\d\d[ ]\d\d[ ]\d\d(?![ ]?\d)|\d{4}[ -]\d{4}|\d{4,10}"
 _LETTERS_AND_DIGITS = r"(?=[A-Za-z-]{0,20}\d)(?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,5}|[A-Za-z0-9]{6,16})"
 _CODE = rf"(?<![A-Za-z0-9_.,#$€£/:@-])(?:[A-Z]-)?(?:{_GROUPS}|{_LETTERS_AND_DIGITS}){_END}"
@@ -85,6 +92,8 @@ def pins(match: re.Match[str]) -> Iterator[Span]:
     if not (_PIN_WORD.fullmatch(head) or _PIN.search(text, max(0, start - 25), end + 25)):
         return
     found = _PIN_AFTER.match(text, end)
+    if found and _REFERENCE.search(found["link"]):
+        return
     is_stated = bool(found and found["link"].strip(_QUOTES))
     # `door code 4471`, `pincode 4471`; `pin 4471` may be one of a plug.
     is_named = bool(_PIN.search(text, max(0, start - 12), start)) or head.lower() in ("pincode", "digicode", "passcode")

@@ -35,7 +35,7 @@ _NUMBERED = re.compile(
 )
 # Words of computing that have digits, and what may follow them without making a password of them.
 _TECHNICAL = re.compile(
-    r"(?:python|py|java|php|node|perl|ruby|pkcs|pbkdf|argon|scram|ntlm|mschap|wpa|tls|ssl|ed|curve|x|secp|prime|[hrep]s"
+    r"(?:n?varchar|varbinary|bytea|python|py|java|php|node|perl|ruby|pkcs|pbkdf|argon|scram|ntlm|mschap|wpa|tls|ssl|ed|curve|x|secp|prime|[hrep]s"
     r"|aes|blake|crc|fido|arm|amd|aarch|win|h|web|log|psycopg|sqlite|mysql|postgres(?:ql)?|boto|jinja|pyqt|urllib|bs|neo"
     r"|auth|qt|gtk|vue|angular|es|css|html|utf|latin|cp|db|bcrypt|scrypt|sha|md|des|rsa|p|http|oauth|openid|saml|ldap|ipv"
     r"|usb|ddr|ieee|cve|rfc|iso|nist|fips|din|ubuntu|debian|fedora|centos|rhel|el|macos|ios|windows|office|exchange|sql"
@@ -48,9 +48,9 @@ _TECHNICAL = re.compile(
     re.IGNORECASE,
 )
 _NOT_ALONE = re.compile(
-    r"[(){}\[\]<>|\\`\"=;,]|://|::|[^\W\d_]\.[^\W\d_]|\d\.\d|^[./~@:+-]|^\d+[.:/-]|/|\.\.|^#|^%|^&|^\$[A-Za-z]|'"
+    r"[(){}\[\]<>|\\`\"=;,]|://|::|[^\W\d_]\.[^\W\d_]|\d\.\d|^[./~@:+-]|^\d+[.:/-]|/|\.\.|^#|^%|^&|^\$(?:[A-Za-z]|\w+\$)|'"
     r"|\.(?:txt|md|py|js|ts|sh|json|ya?ml|toml|csv|log|conf|cfg|ini|html?|xml|pdf|docx?|xlsx?|zip|gz|pem|key|crt|sql|db)$"
-    r"|[_-]v\d+$|&#?\w+$|^\d+[*^]\w+$|^[Uu]\+[0-9A-Fa-f]+$"
+    r"|[_-]v\d+$|&(?:#\w+|[A-Za-z]+\d?)$|^\d+[*^]\w+$|^[Uu]\+[0-9A-Fa-f]+$"
 )
 _NUMBER_SIGN = re.compile(r"\w+#\d{4,}")  # `Ledger#2019`, and the ids of tickets and players
 

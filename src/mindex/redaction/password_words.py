@@ -75,7 +75,7 @@ def _any(name: str) -> str:
     return "|".join([rf"(?<![^\W\d_])(?:{'|'.join(words)})", *unspaced])
 
 
-ONE_TIME, RESULT, PIN = _any("one_time"), _any("result"), _any("pin")
+ONE_TIME, RESULT, PIN, CHANGE = _any("one_time"), _any("result"), _any("pin"), _any("change")
 COPULAS = _set("copulas")
 COPULAS_AT_END = tuple("是为為はを은는이가成로：")  # of languages without blanks between words
 FILLERS = _set("fillers")

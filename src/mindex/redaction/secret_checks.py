@@ -54,6 +54,7 @@ _VERB = re.compile(r"pass\b|pwd", re.IGNORECASE)
 _SHORT = re.compile(r"pass\b|pwd|psk|pw", re.IGNORECASE)
 _SIGN = re.compile(r"[!#$%^&*?+=~@]")
 _DASH = re.compile(r"[ ][-–—][ ]")
+_COMMAND = re.compile(r"[a-z][\w./-]*[ ]+\S")  # of a shell: PASSWORD=`aws ecr get-login-password`
 
 
 def is_assigned_password(match: re.Match[str]) -> bool:
@@ -208,6 +209,8 @@ def _is_assignment(sep: str) -> bool:
 def _can_be_assigned(match: re.Match[str]) -> bool:
     value = match["v"]
     if is_placeholder(value) or _OTHER_KEY.search(_before(match)):
+        return False
+    if match["q"] == "`" and match["sep"] == "=" and _COMMAND.match(value):
         return False
     if match["q"]:
         return value[0] not in " ,;)+"  # such a quote closes a prompt: `getpass("Password: ", stream)`

@@ -20,7 +20,7 @@ def is_in_a_name(text: str, start: int, end: int) -> bool:
     if MARKER in text[max(0, start - 40) : start].rpartition("]")[2]:
         return True
     return (
-        after in ("_", "(", "[", "/", "\\", "-", "=")
+        after in ("_", "(", "[", "/", "\\", "-", "=", "@")
         or (after.isascii() and after.isalnum() and text[end - 1].isascii())
         or (after == "." and text[end + 1 : end + 2].isalpha())
     )
