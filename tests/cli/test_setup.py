@@ -234,6 +234,14 @@ def test_a_broken_file_of_obsidian_is_ignored(notes: Path, broken: str) -> None:
     assert [folder.name for folder in note_folders(Machine("linux", notes, {}))] == ["notes", "Documents"]
 
 
+def test_a_vault_without_a_path_hides_no_other_vault(notes: Path) -> None:
+    config = notes / ".config" / "obsidian" / "obsidian.json"
+    vault = {"path": str(notes / "Documents" / "vault")}
+    odd = [{"path": 5}, {}, None, {"path": "vault"}, {"path": "/a\0b"}, {"path": "/\ud800"}]
+    config.write_text(json.dumps({"vaults": dict(enumerate([*odd, vault]))}), encoding="utf-8")
+    assert next(note_folders(Machine("linux", notes, {}))) == notes / "Documents" / "vault"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_on_a_terminal_it_asks_and_a_mistake_is_asked_again(home: Path, handbook: Path) -> None:
     answers = ["zedd", "codex", "/nowhere", str(handbook), "how long are backups kept"]

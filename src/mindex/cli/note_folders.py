@@ -41,6 +41,14 @@ def _vaults(config: Path) -> list[Path]:
     """Return the folders that Obsidian has open or had open; none if its file cannot be read."""
     try:
         vaults = json.loads(read_regular(config))["vaults"].values()
-        return [Path(vault["path"]) for vault in vaults if Path(vault["path"]).is_absolute()]
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return []
+    named = [vault.get("path") for vault in vaults if isinstance(vault, dict)]
+    return [Path(path) for path in named if isinstance(path, str) and _is_absolute(path)]
+
+
+def _is_absolute(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path) and Path(path).is_absolute()
+    except UnicodeEncodeError:  # half a character
+        return False
