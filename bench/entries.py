@@ -19,8 +19,8 @@ from mindex.ids import content_hash
 from mindex.memory import Memory
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.redaction.redactor import Redactor
+from mindex.search.option_types import SearchOptions
 from mindex.search.query import parse
-from mindex.search.service import SearchOptions
 from mindex.store.base import Store
 from mindex.store.open import open_store
 from mindex.store.sqlite.filter_sql import match_expression

@@ -19,9 +19,10 @@ from mindex.embedding.selection import EmbedderSelection
 from mindex.errors import UsageError
 from mindex.providers.factory import ConfiguredProviders, Providers
 from mindex.redaction.redactor import Redactor
-from mindex.search.filters import Scope, make_filters
+from mindex.search.filters import make_filters
+from mindex.search.option_types import Scope, SearchOptions
 from mindex.search.query import MAX_LIMIT
-from mindex.search.service import SearchOptions, SearchService
+from mindex.search.service import SearchService
 from mindex.store.base import Page, Store
 from mindex.store.damage_notes import damage_notes
 from mindex.store.open import open_store, repair_file
@@ -182,10 +183,43 @@ class Memory:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Answer:
-        """Search with plain words, or the query language of `mindex search --help`. Options: see `SearchOptions`.
+        """Search with plain words, or the query language of `mindex search --help`.
 
-        A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note. Where
-        no hit is confident and no text holds a word of the query, the answer may be that to its `corrected_query`.
+        A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note. If no
+        hit is confident and no text contains a word of the query, the answer may be that to its `corrected_query`.
+
+        Options:
+            limit (int, default 5): Number of results, at most 50.
+            offset (int, default 0): Number of results to skip.
+            mode (Mode, default 'hybrid'): Retrieval mode.
+            fusion (str): Fusion method (default: setting).
+            current_file (str): File being edited; boosts its domain.
+            rerank (bool | None): Rerank the first 40 with a cross-encoder (default: if configured).
+            floor (float | None): Minimum relevance of a hit, 0 to 1 (default: setting).
+            around (int, default 0): Number of turns before and after each turn.
+            expand (bool): Also search LLM-written rewordings.
+            inside_words (bool): Find each word of the query also inside other words.
+            logged (bool, default True): Count the hits as accessed; off while a query is being typed.
+            vector_weight (float | None): Weight of vectors in a hybrid score, 0 to 1 (default: that of the fusion).
+            keyword_weight (float | None): Weight of keywords in a hybrid score, 0 to 1 (default: that of the fusion).
+            guidance (Guidance | None): Words of the notes that say what to do next.
+            passages (bool): Add the cosines by which passages are chosen.
+            kinds (Sequence[str]): Only records of this kind.
+            types (Sequence[str]): Only this type: decision, how-to, problem ….
+            collections (Sequence[str]): Only this collection.
+            path (str): Only files that match, or in this folder.
+            tags (Sequence[str]): Only records with any of these tags.
+            all_tags (Sequence[str]): Only records with all of these tags.
+            entities (Sequence[str]): Only memories about this name.
+            min_importance (int | None): Minimum importance, 1 to 10.
+            min_confidence (float | None): Minimum confidence, 0 to 1.
+            after (str | None): Not before this time: 2h, 7d, yesterday, last week, march, 2026-03-01.
+            before (str | None): Before this time.
+            as_of (str | None): Entries as of this time.
+            include_expired (bool): Include expired memories.
+            session (str): Only turns of this session.
+            agent (str | None): Agent whose entries are searched, `*` for all (default: setting).
+            weak (bool | None): Also show weak hits, unless a floor is given (default: yes).
         """
         return self._search.search(query, **options)
 

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mindex.datatypes import KINDS
+from mindex.datatypes.option import Option
 from mindex.errors import UsageError
 
 COMPLETE_VARIABLE = "_MINDEX_COMPLETE"  # set by the shell scripts of `mindex completion`
@@ -35,6 +36,38 @@ def completed_by(names: str) -> Callable[[click.Context, click.Parameter, str], 
         return complete_names(names, context, typed)
 
     return complete
+
+
+def table_option(option: Option, *, omitted: bool = False) -> Callable[[F], F]:
+    """Return a row of a table as an option of a command; if `omitted`, it is None unless it is given."""
+    more: dict[str, Any] = {"metavar": option.metavar or None}
+    help_text = option.help
+    if option.completed_by:
+        more["shell_complete"] = completed_by(option.completed_by)
+    if option.value == "texts":
+        more["multiple"] = True
+        help_text += " (repeatable)"
+    elif option.value == "flag" and option.default is False:
+        more["is_flag"] = True
+    elif omitted or (option.choices and not option.default):
+        more["default"] = None
+    else:
+        more |= {"default": option.default, "show_default": option.default not in (None, "", 0)}
+    if option.value != "flag":
+        more["type"] = _click_type(option)
+    return click.option(*option.flags.split(), option.name, help=f"{help_text}.", **more)
+
+
+def _click_type(option: Option) -> "click.ParamType[Any] | type":
+    """With a metavar, the library checks the value."""
+    if option.metavar:
+        return {"integer": int, "number": float}.get(option.value, str)
+    if option.choices:
+        return click.Choice(option.choices)
+    if option.least is not None and option.most is not None:
+        least, most = option.least, option.most
+        return click.IntRange(int(least), int(most)) if option.value == "integer" else click.FloatRange(least, most)
+    return {"integer": int, "number": float}.get(option.value, str)
 
 
 class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3

@@ -8,105 +8,53 @@ import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.options import (
-    after_option,
-    collection_option,
     combine,
     completed_by,
-    kind_option,
     limit_option,
     offset_option,
+    table_option,
 )
 from mindex.cli.output import colour, note, say
-from mindex.datatypes import MODES
 from mindex.errors import UsageError
-from mindex.present.answer_view import VIEWS, View
+from mindex.present.answer_view import View
 from mindex.present.output_formats import FORMATS, WITHOUT_NOTES, Shown, formatted, within_budget
 from mindex.present.records_view import LIST_VIEWS, ListView, view_page, view_records
-from mindex.search.fuse import FUSION_NAMES
+from mindex.search.options import SEARCH_OPTIONS
 from mindex.search.query import MAX_LIMIT
 from mindex.search_view import names_files, search_view
 
-# The filters of `search` and `list`, by the names of `mindex.search.filters.Scope`.
-_scope_options = combine(
-    kind_option,
-    click.option(
-        "-t",
-        "--type",
-        "types",
-        multiple=True,
-        metavar="T",
-        help="Only this type: decision, how-to, problem …",
-        shell_complete=completed_by("types"),
-    ),
-    collection_option,
-    click.option("-p", "--path", default="", metavar="GLOB", help="Only files that match, or in this folder."),
-    click.option(
-        "--tag",
-        "tags",
-        multiple=True,
-        metavar="T",
-        help="Only records with any of these tags.",
-        shell_complete=completed_by("tags"),
-    ),
-    click.option(
-        "--all-tags",
-        multiple=True,
-        metavar="T",
-        help="Only records with all of these tags.",
-        shell_complete=completed_by("tags"),
-    ),
-    click.option("--min-importance", type=click.IntRange(1, 10), help="Minimum importance."),
-    click.option("--min-confidence", type=click.FloatRange(0, 1), help="Minimum confidence."),
-    after_option,
-    click.option("--before", metavar="T", help="Before this time."),
-    click.option("--include-expired", is_flag=True, help="Include expired memories."),
-    click.option("--entity", "entities", multiple=True, metavar="E", help="Only memories about this name."),
-    click.option("--as-of", metavar="T", help="Search entries as of this time."),
+_TAKEN = [one for one in SEARCH_OPTIONS if one.flags]
+_search_options = combine(*(table_option(one) for one in _TAKEN if one.in_library and not one.scope))
+_scope_options = combine(*(table_option(one) for one in _TAKEN if one.scope))  # `list` also takes them
+_view_option, _budget_option, _explain_option = (
+    table_option(one) for one in _TAKEN if one.name in ("view", "budget", "explain")
 )
 
 _format_option = click.option(
     "-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format."
 )
 # How `search` and `get` print.
-_format_options = combine(
-    _format_option, click.option("-b", "--budget", type=int, metavar="N", help="Never print more than N tokens.")
-)
+_format_options = combine(_format_option, _budget_option)
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@limit_option(5, f"Number of results, at most {MAX_LIMIT}.")
-@offset_option
-@click.option(
-    "--view", type=click.Choice(VIEWS), default="full", show_default=True, help="Amount of detail per result."
-)
+@_search_options
+@_view_option
 @click.option("--digest", "view", flag_value="digest", help="Ids with places or first words, 10 to 20 tokens each.")
 @click.option("--compact", "view", flag_value="compact", help="One line per result, about 30 tokens each.")
 @_format_options
-@click.option("-m", "--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Retrieval mode.")
-@click.option("--fusion", type=click.Choice(FUSION_NAMES), help="How to order results (default: judged).")
-@click.option("--current-file", default="", metavar="PATH", help="File being edited; boosts its domain.")
-@click.option(
-    "--rerank/--no-rerank", default=None, help="Have a cross-encoder read the first 40 (default: if configured)."
-)
-@click.option("--floor", type=click.FloatRange(0, 1), help="Only hits of this relevance, 0 to 1.")
-@click.option("--weak/--no-weak", default=None, help="Also show hits below the floor, marked as weak (default: yes).")
-@click.option("--around", type=int, default=0, metavar="N", help="Number of turns before and after each turn.")
-@click.option("-e", "--expand", is_flag=True, help="Also search LLM-written rewordings.")
-@click.option("--explain", is_flag=True, help="Explain the ranking of each result.")
+@_explain_option
 @_scope_options
 @click.pass_obj
 def search_command(
     context: Context,
     /,
     words: tuple[str, ...],
-    limit: int,
     view: View,
     form: str,
-    budget: int | None,
-    fusion: str | None,
     explain: bool,
-    **options: Any,  # passed on to `Memory.search`
+    **options: Any,  # passed on to `search_view`
 ) -> None:
     """Search everything that is indexed.
 
@@ -118,11 +66,9 @@ def search_command(
         raise UsageError(
             "--explain does not work with this view or format", "use --view full, passages or dual, as text or JSON"
         )
-    options["fusion"] = fusion or ""
+    given = {name: value for name, value in options.items() if value is not None}
     with context.memory() as memory:
-        _, shown = search_view(
-            memory, " ".join(words), view, limit=limit, budget=budget, form=form, explain=explain, **options
-        )
+        _, shown = search_view(memory, " ".join(words), view, form=form, explain=explain, **given)
         _print(context, shown, form)
 
 

@@ -16,9 +16,8 @@ from mindex.present.to_json import Json, to_json
 from mindex.private_files import make_private_folder
 from mindex.redaction.redactor import Redactor
 from mindex.regular_files import read_regular
-from mindex.search.filters import Scope
+from mindex.search.option_types import Scope, SearchOptions
 from mindex.search.query import MAX_LIMIT, parse
-from mindex.search.service import SearchOptions
 from mindex.store.base import RankingSignals
 from mindex.time_parser import parse_expiry, parse_time
 

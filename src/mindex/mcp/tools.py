@@ -6,7 +6,7 @@ A `StrictTool` validates its arguments strictly, publishes a lean schema, and tu
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -14,10 +14,11 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BeforeValidator, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindex.command_words import Commands, in_tool_words
+from mindex.datatypes.option import Option
 from mindex.errors import MindexError
 from mindex.fail_fast import fail_fast
 from mindex.http_access.current_principal import require_write
@@ -53,6 +54,13 @@ OnError = Callable[[ToolError], CallToolResult]
 JsonObject = dict[str, Json]
 
 Method = TypeVar("Method", bound=Callable[..., CallToolResult])
+
+
+def described(options: Iterable[Option]) -> dict[str, Any]:
+    """What the schema says of each argument that is an option: its description and its limits."""
+    return {
+        one.argument: Field(description=one.argument_help, ge=one.least, le=one.most) for one in options if one.argument
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,12 @@
 """The filters of a search or a list, from what a caller names: kinds, types, tags, times, an agent."""
 
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from mindex.datatypes import KINDS, TYPES, Filters
 from mindex.errors import UsageError
+from mindex.search.option_types import Scope
 from mindex.store.base import Store
-
-
-class Scope(TypedDict, total=False):
-    """What `Memory.search` and `Memory.filters` take to narrow what is seen. Nothing given: one agent, everything."""
-
-    kinds: Sequence[str]
-    types: Sequence[str]
-    collections: Sequence[str]
-    path: str
-    tags: Sequence[str]  # any of them
-    all_tags: Sequence[str]  # each of them
-    min_importance: int | None
-    min_confidence: float | None
-    after: str | None
-    before: str | None
-    include_expired: bool
-    entities: Sequence[str]
-    session: str
-    as_of: str | None
-    agent: str | None
 
 
 def make_filters(store: Store, default_agent: str, **scope: Unpack[Scope]) -> Filters:

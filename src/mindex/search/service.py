@@ -19,11 +19,12 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
 from mindex.search.candidates import SignalWeights
-from mindex.search.filters import Scope, make_filters
+from mindex.search.filters import make_filters
 from mindex.search.fuse import FUSIONS, fusion_named
 from mindex.search.guidance import expired_note, unfinished_note
 from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
+from mindex.search.option_types import Scope
 from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
 from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
 from mindex.search.retrieval import LOOSELY_FOUND, Retrieval, Retrieved, retrieve
@@ -45,27 +46,6 @@ _MAX_EXPANSION_SECONDS = 10.0
 _SETTLE_SECONDS = 0.3
 # A model is changed now and then; three changes during one search mean an embedder that does not fit its space.
 _MAX_SPACE_CHANGES = 3
-
-
-class SearchOptions(Scope, total=False):
-    """The options of `Memory.search`: how to search, and in which scope."""
-
-    limit: int
-    offset: int
-    mode: Mode
-    fusion: str  # '': the setting
-    current_file: str  # chunks of its domain are boosted
-    floor: float | None  # the least relevance of a hit; None: the setting, 0: all
-    weak: bool | None  # whether hits below the floor are shown, as weak; None: the setting. Never with a `floor`
-    around: int  # so many turns before and after each turn that is found
-    rerank: bool | None  # a cross-encoder reads the first forty candidates; None: if one is configured
-    expand: bool  # a language model adds variants of the query
-    inside_words: bool  # the last tier takes any word of the query, in the middle of other words, too
-    logged: bool  # False: not an access, as of a query that is still being typed, or that `log_shown` logs
-    vector_weight: float | None  # of a hybrid search, 0 to 1: what vectors and keywords count in the score;
-    keyword_weight: float | None  # None: the setting of the fusion
-    guidance: Guidance | None  # the words of notes on what the caller can do; None: those of the memory
-    passages: bool  # whether hits get the cosines of their pieces, by which passages are chosen
 
 
 class SearchService:

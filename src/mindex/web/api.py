@@ -17,16 +17,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mindex import __version__
-from mindex.datatypes import KINDS, MODES, TYPES
+from mindex.datatypes import TYPES
+from mindex.datatypes.option import Option, OptionValue
 from mindex.errors import MindexError, UsageError
 from mindex.http_access.current_principal import require_write
-from mindex.present.answer_view import VIEWS
 from mindex.present.error_json import error_json
 from mindex.present.history import change_json
 from mindex.present.records_view import view_records
 from mindex.present.to_json import Json, to_json
-from mindex.search.fuse import FUSION_NAMES
-from mindex.search.query import MAX_LIMIT
+from mindex.search.options import SEARCH_OPTIONS
 from mindex.search_view import search_view
 from mindex.web.site import HEADERS, Site, status_of
 
@@ -38,6 +37,9 @@ logger = logging.getLogger(__name__)
 JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "array"]
 _PYTHON: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
+}  # fmt: skip
+_JSON_TYPES: Mapping[OptionValue, JsonType] = {
+    "text": "string", "texts": "array", "integer": "integer", "number": "number", "flag": "boolean",
 }  # fmt: skip
 _YES_NO = {"true": True, "1": True, "false": False, "0": False}
 
@@ -204,6 +206,11 @@ def _status(site: Site, _: dict[str, Any]) -> tuple[dict[str, Json], int]:
     return to_json(site.memory().status()), 200
 
 
+def _parameter(option: Option) -> Parameter:
+    renamed = option.name if option.name != option.parameter else ""
+    return Parameter(option.parameter, _JSON_TYPES[option.value], option.help, option=renamed, choices=option.choices)
+
+
 # fmt: off
 _AGENT = Parameter("agent", "string", "whose entries, `*`: of all agents; default: as the token or the settings say")
 _REASON = Parameter("reason", "string", "why, for the history")
@@ -224,30 +231,7 @@ _PROPERTIES = (
 OPERATIONS: tuple[Operation, ...] = (
     Operation("search", "GET", "Search everything that is stored", (
         Parameter("q", "string", 'plain words; "phrase", AND, OR, NOT, prefix*, title:word are strict', required=True),
-        Parameter("limit", "integer", f"how many hits, 1 to {MAX_LIMIT}; default 5"),
-        Parameter("offset", "integer", "how many to leave out first"),
-        Parameter("view", "string", "how much of each hit; default full", choices=VIEWS),
-        _BUDGET,
-        Parameter("mode", "string", "how to retrieve; default hybrid", choices=MODES),
-        Parameter("fusion", "string", "how to order hits; default as in the settings", choices=FUSION_NAMES),
-        Parameter("current_file", "string", "the file being edited: chunks of its domain rank higher"),
-        Parameter("rerank", "boolean", "whether a cross-encoder reads the first 40; default: if one is configured"),
-        Parameter("expand", "boolean", "whether a language model adds variants of the query"),
-        Parameter("explain", "boolean", "why each hit stands where it stands"),
-        Parameter("weak", "boolean", "whether hits below the floor are shown, too"),
-        Parameter("kind", "array", "only records of these kinds", option="kinds", choices=KINDS),
-        Parameter("type", "array", "only these types", option="types", choices=TYPES),
-        Parameter("collection", "array", "only these indexed folders", option="collections"),
-        Parameter("path", "string", "only files like this glob, or below this folder"),
-        Parameter("tag", "array", "only records with any of these tags", option="tags"),
-        Parameter("all_tags", "array", "only records with all of these tags"),
-        Parameter("entity", "array", "only memories about these names", option="entities"),
-        Parameter("min_importance", "integer", "only memories this important, 1 to 10"),
-        Parameter("min_confidence", "number", "only memories this certain, 0 to 1"),
-        Parameter("after", "string", "not before: 2h, 7d, yesterday, 2026-03"),
-        Parameter("before", "string", "before this time"),
-        Parameter("include_expired", "boolean", "what has expired, too"),
-        _AS_OF, _AGENT,
+        *(_parameter(one) for one in SEARCH_OPTIONS if one.parameter),
     ), _search),
     Operation("get", "GET", "Records by id, file, lines of a file, or glob", (
         Parameter("ref", "array", "an id, path, path:10-40, glob, history:ID, links:ID …; may be given again",

@@ -10,10 +10,11 @@ from pydantic import Field
 from mindex.datatypes import Mode
 from mindex.errors import NotFoundError
 from mindex.mcp.search_app import SEARCH_APP
-from mindex.mcp.tools import READS, Omitted, Texts, Toolset, tool, tool_result
+from mindex.mcp.tools import READS, Omitted, Texts, Toolset, described, tool, tool_result
 from mindex.present.answer_view import View
 from mindex.present.records_view import view_records
 from mindex.present.to_json import to_json
+from mindex.search.options import SEARCH_OPTIONS
 from mindex.search_view import search_view
 
 DEFAULT_BUDGET = 4_000
@@ -29,21 +30,9 @@ _GET = (
     " in its file or conversation), #5 (an entry's number), path, path:10-40, glob; also links:ID, backlinks:ID,"
     " profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types, sessions."
 )
-_VIEWS = (
-    "passages (default): what answers; full: whole texts; compact: a line each; digest: ids; dual: index + passages"
-)
-
-# The arguments of `search` that are options of `Memory.search`; the plural is the option's name.
-_SEARCH_OPTIONS = (
-    "offset mode current_file kind type collection path tags all_tags entities min_importance min_confidence"
-    " after before as_of include_expired"
-).split()
-_PLURALS = {"kind": "kinds", "type": "types", "collection": "collections"}
+_ABOUT = described(SEARCH_OPTIONS)
 
 Budget = Annotated[int, Field(description="Most tokens, 50-25000, default 4000")]
-SearchBudget = Annotated[
-    int | Omitted, Field(description="Most tokens, 50-25000; default 140 per result, other views 4000")
-]
 
 
 class SearchTools(Toolset):
@@ -52,37 +41,41 @@ class SearchTools(Toolset):
         self,
         context: Context[Any, Any],
         query: str,
-        limit: Annotated[int | Omitted, Field(description="1-50, default 5")] = None,
+        # written by scripts/reference: search options
+        limit: Annotated[int | Omitted, _ABOUT["limit"]] = None,
         offset: int = 0,
-        view: Annotated[View, Field(description=_VIEWS)] = "passages",
-        budget: SearchBudget = None,
-        mode: Annotated[Mode, Field(description="Default hybrid")] = "hybrid",
-        current_file: Annotated[str, Field(description="File being edited: lifts its domain")] = "",
-        kind: Annotated[Texts, Field(description="chunk (of a file), memory, turn, profile, …")] = (),
-        type: Annotated[Texts, Field(description="fact, decision, how-to, problem, reference, …")] = (),
+        view: Annotated[View, _ABOUT["view"]] = "passages",
+        budget: Annotated[int | Omitted, _ABOUT["budget"]] = None,
+        mode: Annotated[Mode, _ABOUT["mode"]] = "hybrid",
+        current_file: Annotated[str, _ABOUT["current_file"]] = "",
+        kind: Annotated[Texts, _ABOUT["kind"]] = (),
+        type: Annotated[Texts, _ABOUT["type"]] = (),
         collection: Texts = (),
-        path: Annotated[str, Field(description="Glob or folder")] = "",
-        tags: Annotated[Texts, Field(description="Any of these")] = (),
+        path: Annotated[str, _ABOUT["path"]] = "",
+        tags: Annotated[Texts, _ABOUT["tags"]] = (),
         all_tags: Texts = (),
-        entities: Annotated[Texts, Field(description="Names")] = (),
-        min_importance: Annotated[int, Field(ge=1, le=10, description="1-10")] = 0,
-        min_confidence: Annotated[float, Field(ge=0, le=1, description="0-1")] = 0,
-        after: Annotated[str, Field(description="2h, yesterday, 2026-03")] = "",
+        entities: Annotated[Texts, _ABOUT["entities"]] = (),
+        min_importance: Annotated[int, _ABOUT["min_importance"]] = 0,
+        min_confidence: Annotated[float, _ABOUT["min_confidence"]] = 0,
+        after: Annotated[str, _ABOUT["after"]] = "",
         before: str = "",
-        as_of: Annotated[str, Field(description="Memories as they stood then")] = "",
+        as_of: Annotated[str, _ABOUT["as_of"]] = "",
         include_expired: bool = False,
         explain: bool = False,
-        weak: Annotated[bool | Omitted, Field(description="false: leave out weak hits")] = None,
+        weak: Annotated[bool | Omitted, _ABOUT["weak"]] = None,
+        # end: search options
     ) -> CallToolResult:
         arguments = locals()
-        options: Any = {_PLURALS.get(name, name): arguments[name] for name in _SEARCH_OPTIONS if arguments[name]}
+        options: Any = {
+            one.name: value
+            for one in SEARCH_OPTIONS
+            # An empty filter is none; the limit 0 is an error.
+            if (value := arguments.get(one.argument)) not in (None, one.default) and (value or not one.scope)
+        }
         if budget is None and view != "passages":
             budget = DEFAULT_BUDGET
         budget, notes = self._budget_and_notes(budget)
-        options["weak"] = weak
-        found, shown = search_view(
-            self._memory, query, view, limit=limit, budget=budget, explain=explain, notes=notes, **options
-        )
+        found, shown = search_view(self._memory, query, **{**options, "budget": budget, "notes": notes})
         result = tool_result(shown.text(), shown.json())
         if not client_supports_apps(context):
             return result
