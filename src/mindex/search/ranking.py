@@ -199,7 +199,7 @@ def _expanded(
     expander = stages.expander()
     if expander is None:
         return scores, ("not expanded: no language model is configured; set generation.provider",)
-    variants, note = expander.expand(retrieved.parsed.text)
+    variants, note = expander.expand(retrieved.parsed.text, None if query.mode == "keyword" else retrieval.embedder)
     found = retrieve_variants(retrieval, query, variants, retrieved)
     for candidates in found:
         if is_judged(query):
