@@ -9,8 +9,9 @@ import signal
 import socketserver
 import tempfile
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,8 +19,10 @@ from hypothesis import HealthCheck, settings
 from mindex.memory import Memory
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
 from tests.guard import sitecustomize as guard
-from tests.mindex_azure.azure_search_server import KEY, AzureSearchServer, remove_index
 from tests.postgres_server import PostgresServer
+
+if TYPE_CHECKING:  # `scripts/core` runs the tests of the core without extensions and their tests
+    from tests.mindex_azure.azure_search_server import AzureSearchServer
 
 HANDBOOK = Path(__file__).parent.parent / "examples" / "handbook"
 
@@ -71,6 +74,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("model")
         if any(name in returned for returned in _types_of_fixtures(item) for name in _SERVER_TYPES):
             item.add_marker("server")
+        for mark in item.iter_markers("extension"):
+            if find_spec(mark.args[0]) is None:
+                item.add_marker(pytest.mark.skip(f"this copy of the project lacks {mark.args[0]}"))
     part, store = config.getoption("part"), config.getoption("store")
     chosen = [item for item in items if _in_part(item, part) and _for_store(item, store)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
@@ -180,6 +186,8 @@ def postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def azure_search_server() -> Iterator[AzureSearchServer]:
     """A server with the wire format of Azure AI Search, for all tests of this process."""
+    from tests.mindex_azure.azure_search_server import AzureSearchServer
+
     with AzureSearchServer() as server:
         yield server
 
@@ -196,12 +204,16 @@ def azure_database(request: pytest.FixtureRequest) -> Iterator[str]:
         return
     name = f"mindex-test-{os.getpid()}-{next(_azure_names)}"
     yield f"azure:///{name}"
+    from tests.mindex_azure.azure_search_server import remove_index
+
     remove_index(name)
 
 
 @pytest.fixture
 def azure_index(azure_search_server: AzureSearchServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of an index that does not exist yet."""
+    from tests.mindex_azure.azure_search_server import KEY
+
     monkeypatch.setenv("AZURE_SEARCH_ENDPOINT", azure_search_server.endpoint)
     monkeypatch.setenv("AZURE_SEARCH_API_KEY", KEY)
     with azure_search_server.index() as name:

@@ -16,7 +16,17 @@ import pytest
 from mindex import entry_points
 from mindex.cli.main import cli
 from mindex.config import load_settings
-from mindex.entry_points import CORE, RELEASED, disabled, installed, load, names, problems, released_module
+from mindex.entry_points import (
+    CORE,
+    RELEASED,
+    RELEASED_PACKAGES,
+    disabled,
+    installed,
+    load,
+    names,
+    problems,
+    released_module,
+)
 from mindex.errors import ConfigError
 from mindex.provider_table import BY_ROLE, PROVIDERS
 from tests.running import run_here
@@ -248,6 +258,31 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="this installation lacks mindex_fax"):
         released_module("mindex_fax.machine")
     assert names("tools") == ("native",)
+
+
+# Imports the whole core and prints its help where one package cannot be found.
+_WITHOUT = """
+import importlib, pkgutil, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == sys.argv[1]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+import mindex
+for module in pkgutil.walk_packages(mindex.__path__, "mindex."):
+    if module.name != "mindex.__main__":
+        importlib.import_module(module.name)
+from mindex.cli.main import main
+main(["plugins"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", RELEASED_PACKAGES)
+def test_the_core_is_imported_without_each_extension_and_names_it(package: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _WITHOUT, package], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"this installation lacks {package}" in done.stdout
 
 
 # ── the cache ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -204,6 +204,8 @@ def _load(point: EntryPoint) -> Any:
     except ConfigError:
         raise
     except (Exception, SystemExit) as error:  # whatever a stranger's module raises
+        if getattr(error, "name", "") == point.extension in RELEASED_PACKAGES:  # its folder was deleted
+            raise lacks(point.extension) from None
         raise ConfigError(
             f"cannot load {point.text} of the extension {point.extension} ({point.distribution}):"
             f" {type(error).__name__}: {error}",

@@ -25,7 +25,6 @@ from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.packaged_models import BUILT_IN, MINILM
 from mindex.store.open import open_store
 from mindex.store.rules.spaces import encode_canary
-from mindex_eval.cached_models import CachedEmbedder
 from tests.providers.onnx_models import embedder as onnx_embedder
 from tests.providers.onnx_models import rows
 
@@ -281,7 +280,10 @@ def test_weights_that_are_swapped_under_one_name_size_and_time_are_noticed(tmp_p
         assert memory.status().embedding.sha256 != first
 
 
+@pytest.mark.extension("mindex_eval")
 def test_an_evaluation_embeds_again_with_swapped_weights(tmp_path: Path) -> None:
+    from mindex_eval.cached_models import CachedEmbedder  # `scripts/core` deletes it
+
     folder = onnx_embedder(tmp_path / "mine", rows(seed=1))
     settings = ProviderSettings("local", str(folder))
     with closing(open_store(tmp_path / "cache.db")) as cache:

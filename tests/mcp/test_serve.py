@@ -18,11 +18,10 @@ from mcp.client.stdio import stdio_client
 
 from mcp import Client, StdioServerParameters
 from mindex.errors import ForeignDatabaseError
-from mindex.mcp.dialect import tool_names
+from mindex.mcp.dialect import tool_names, tools_named
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex_compat.dialects.environment import VARIABLES
 from tests.conftest import HANDBOOK
 from tests.databases import Databases
 from tests.mcp.conftest import KEYWORD, text
@@ -263,6 +262,7 @@ def test_a_database_that_was_named_and_is_new_is_said_to_be_empty(
 
 
 @pytest.mark.sqlite_only  # the file of another program
+@pytest.mark.extension("mindex_compat")
 @pytest.mark.parametrize("tools", ["memorizer", "memory-mcp"])
 def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tools: str
@@ -272,7 +272,7 @@ def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_
         connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, fact TEXT)")
         connection.commit()
     monkeypatch.setenv("MEMORY_DB_PATH", str(theirs))
-    host = MemoryHost(ServerOptions(settings=KEYWORD, foreign=VARIABLES[tools]))
+    host = MemoryHost(ServerOptions(settings=KEYWORD, foreign=tools_named(tools).variables))
     own = tmp_path / "memory.mindex.db"
     assert host.memory.settings.database == str(own)
     bring = f"`mindex --db {own} import {theirs}`"
@@ -286,11 +286,14 @@ def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_
 
 
 @pytest.mark.sqlite_only  # the file of another program
+@pytest.mark.extension("mindex_compat")
 def test_a_database_of_another_program_that_mindex_itself_was_told_to_open_is_an_error(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "theirs.db")) as connection:
         connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, fact TEXT)")
         connection.commit()
-    host = MemoryHost(ServerOptions(str(tmp_path / "theirs.db"), settings=KEYWORD, foreign=VARIABLES["memorizer"]))
+    host = MemoryHost(
+        ServerOptions(str(tmp_path / "theirs.db"), settings=KEYWORD, foreign=tools_named("memorizer").variables)
+    )
     with pytest.raises(ForeignDatabaseError):
         _ = host.memory
     host.close()

@@ -26,7 +26,6 @@ from mindex.providers.base import ProviderSettings
 from mindex.providers.known_servers import server_spec
 from mindex.providers.server import Server
 from mindex.store.open import open_store
-from tests.mindex_azure.azure_search_server import AzureSearchServer
 from tests.providers.servers import ModelServer
 
 pytestmark = pytest.mark.server
@@ -126,9 +125,12 @@ def test_without_a_key_and_an_identity_both_are_named(server: ModelServer, monke
         azure_server(server.url).post("/embeddings", {"model": "ada", "input": ["a"]})
 
 
+@pytest.mark.extension("mindex_azure")
 def test_azure_search_gets_a_token_of_the_identity_over_tls(
     identity: IdentityEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from tests.mindex_azure.azure_search_server import AzureSearchServer  # `scripts/core` deletes it
+
     certificate = make_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)

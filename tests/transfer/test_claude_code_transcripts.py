@@ -13,7 +13,7 @@ from mindex.store.export_rows import ExportRow
 from mindex.transfer.format_detection import detect_importer, load_importer
 from mindex.transfer.importer_base import SkippedRow
 from mindex.transfer.importers import json_lines
-from tests.mindex_compat.importers.foreign_programs import NOON, lines, message
+from tests.transfer.foreign_rows import NOON, lines, message
 
 importer = load_importer("claude-code")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mindex.transfer.importers import foreign_values as foreign
-from tests.mindex_compat.importers.foreign_programs import NOON
+from tests.transfer.foreign_rows import NOON
 
 
 @pytest.mark.parametrize(

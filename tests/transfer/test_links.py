@@ -10,7 +10,6 @@ import pytest
 from mindex.datatypes.transfer import ImportReport
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from tests.mindex_compat.importers.foreign_programs import make
 
 TEXT = "# Accounts\n\nThe treasurer keeps the ledger under the third stair.\n"
 KINDS = ("notes", "claude-code", "markdown", "memorizer", "memory-search")
@@ -26,6 +25,8 @@ def files_of(kind: str, folder: Path) -> dict[str, bytes]:
     if kind == "memorizer":
         return {"facts/all-facts.json": json.dumps([{"id": 1, "fact": TEXT, "agent_id": "main"}]).encode()}
     if kind == "memory-search":
+        from tests.mindex_compat.importers.foreign_programs import make  # `scripts/core` deletes it
+
         database, _ = make(kind, folder / "made")
         return dict.fromkeys(("index.db", "indexes/other.db"), database.read_bytes())
     with Memory(folder / "made.db", options={"embedding.provider": "none"}) as memory:

@@ -17,8 +17,8 @@ from mindex.datatypes.transfer import ImportReport, TableReport
 from mindex.memory import Memory
 from mindex.present.transfer import import_text
 from tests.mindex_compat.importers.foreign_programs import mudpuppy
-from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, Rows, fill
 from tests.mindex_compat.importers.foreign_programs.full import FULL, MUDPUPPY, make_full
+from tests.transfer.foreign_rows import DAY, NOON, Rows, fill
 
 every_program = pytest.mark.parametrize("program", FULL)
 

@@ -20,8 +20,7 @@ from tests.mindex_compat.importers.foreign_programs import (
     mudpuppy,
     text_files,
 )
-from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, fill, insert, lines
-from tests.mindex_compat.importers.foreign_programs.text_files import message
+from tests.transfer.foreign_rows import DAY, NOON, fill, insert, lines, message
 
 __all__ = [
     "DATABASES",

@@ -13,7 +13,7 @@ from tests.mindex_compat.importers.foreign_programs import (
     memory_search,
     mudpuppy,
 )
-from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, Rows, fill
+from tests.transfer.foreign_rows import DAY, NOON, Rows, fill
 
 _BLOB = b"\0\0\x80?" * 8
 

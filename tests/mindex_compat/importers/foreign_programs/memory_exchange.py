@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mindex_compat.importers.foreign_programs.build import fill
+from tests.transfer.foreign_rows import fill
 
 SCHEMA = """
 CREATE TABLE chunks (

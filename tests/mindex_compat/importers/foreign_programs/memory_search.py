@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.mindex_compat.importers.foreign_programs.build import DAY, NOON, Rows, fill
+from tests.transfer.foreign_rows import DAY, NOON, Rows, fill
 
 SCHEMA = """
 CREATE TABLE files (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from tests.mindex_compat.importers.foreign_programs.build import lines
+from tests.transfer.foreign_rows import lines, message
 
 
 def make_reference_memory(path: Path) -> int:
@@ -18,14 +17,6 @@ def make_reference_memory(path: Path) -> int:
         {"type": "relation", "from": "Ada", "to": "", "relationType": "knows"},
     )
     return 2 + 1 + 1 + 1 + 1
-
-
-def message(type_: str, content: Any, number: int = 1, **more: Any) -> dict[str, Any]:
-    """A line of a Claude Code transcript."""
-    return {
-        "type": type_, "sessionId": "session-1", "uuid": f"uuid-{number}", "cwd": "/src/app", "isSidechain": False,
-        "timestamp": "2026-03-01T12:00:00.123Z", "message": {"role": type_, "content": content}, **more,
-    }  # fmt: skip
 
 
 def make_claude_code(path: Path) -> int:

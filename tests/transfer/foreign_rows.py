@@ -1,4 +1,4 @@
-"""Make a database of another program, or a file of JSON lines."""
+"""Make a database of another program, a file of JSON lines, and a line of a transcript."""
 
 from __future__ import annotations
 
@@ -43,3 +43,11 @@ def lines(path: Path, *objects: Any) -> Path:
     text = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in objects)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def message(type_: str, content: Any, number: int = 1, **more: Any) -> dict[str, Any]:
+    """A line of a Claude Code transcript."""
+    return {
+        "type": type_, "sessionId": "session-1", "uuid": f"uuid-{number}", "cwd": "/src/app", "isSidechain": False,
+        "timestamp": "2026-03-01T12:00:00.123Z", "message": {"role": type_, "content": content}, **more,
+    }  # fmt: skip
