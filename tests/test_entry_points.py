@@ -86,6 +86,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.extension("mindex_compat")
 def test_every_name_that_is_released_is_registered_or_the_cores() -> None:
     registered = {(point.group, point.name): point.extension for point in installed()}
     for group, released in RELEASED.items():
@@ -104,6 +105,7 @@ def test_the_providers_of_the_table_are_released_names() -> None:
     assert RELEASED["rerankers"]["llama-cpp"] == PROVIDERS["llama-cpp"].package == "mindex_providers"
 
 
+@pytest.mark.extension("mindex_compat")
 def test_released_names_come_first_and_in_their_order(install: Install) -> None:
     install("aaa", NOTES_IMPORTER, {"importers/aaa-lines": "aaa:importer"})
     assert names("importers") == (*RELEASED["importers"], "aaa-lines")

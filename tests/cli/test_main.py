@@ -68,7 +68,13 @@ def test_help_of_what_does_not_exist_is_an_error(mindex: Mindex) -> None:
     is_one_error(mindex("help", "conversation", "x"), "No such command 'x'", code=2)
 
 
-@pytest.mark.parametrize("group", ["token", "admin", "profile", "contact", "project", "skill", "conversation"])
+@pytest.mark.parametrize(
+    "group",
+    [
+        *("token", "profile", "contact", "project", "skill", "conversation"),
+        pytest.param("admin", marks=pytest.mark.extension("mindex_postgres")),
+    ],
+)
 def test_a_group_without_a_command_shows_its_help(mindex: Mindex, group: str) -> None:
     ran = mindex(group)
     assert (ran.code, ran.err) == (0, "")

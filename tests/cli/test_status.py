@@ -200,6 +200,7 @@ def test_paths_prints_every_folder(mindex: Mindex, tmp_path: Path, monkeypatch: 
     assert not Path(paths["db"]).exists()
 
 
+@pytest.mark.extension("mindex_postgres")
 def test_an_engine_that_is_not_there_is_refused_and_no_folder_is_made(mindex: Mindex, tmp_path: Path) -> None:
     is_one_error(mindex("--db", "postgresql://host/memory", "status"), "postgresql://")
     assert list(tmp_path.glob("postgresql*")) == []

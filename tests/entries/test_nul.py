@@ -60,6 +60,7 @@ def test_conversations_profile_people_projects_and_skills(memory: Memory) -> Non
     assert record is not None and record.fields["session_id"] == SAME
 
 
+@pytest.mark.extension("mindex_compat")
 def test_imports(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "facts").mkdir()
     rows = [{"id": 1, "fact": f"The gate {NUL}", "agent_id": NUL, "tags": [NUL], "entities": [NUL], "source": NUL}]

@@ -25,7 +25,10 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("dialect", SEARCHES)
+@pytest.mark.parametrize(
+    "dialect",
+    [pytest.param(one, marks=[] if one == "native" else pytest.mark.extension("mindex_compat")) for one in SEARCHES],
+)
 @pytest.mark.parametrize("query", ["python NOT fastapi", "python web NOT fastapi", '"a python" web NOT fastapi'])
 async def test_no_dialect_returns_what_a_query_excludes(
     serving: Callable[..., Served], tmp_path: Path, dialect: str, query: str

@@ -12,7 +12,14 @@ from mindex.providers.packaged_models import BUILT_IN
 ROWS: list[tuple[Role, str]] = [(role, provider) for role, providers in BY_ROLE.items() for provider in providers]
 
 
-@pytest.mark.parametrize(("role", "provider"), ROWS)
+def _needs(provider: str) -> list[pytest.MarkDecorator]:
+    package = PROVIDERS[provider].package
+    return [pytest.mark.extension(package)] if package else []
+
+
+@pytest.mark.parametrize(
+    ("role", "provider"), [pytest.param(role, provider, marks=_needs(provider)) for role, provider in ROWS]
+)
 def test_every_provider_in_the_table_has_a_module_that_creates_models(role: Role, provider: str) -> None:
     assert callable(maker(role, provider))
 

@@ -243,6 +243,7 @@ def test_settings_that_do_not_suffice_are_an_error_at_the_first_call(settings: P
     assert "hunter22" not in str(failed.value)
 
 
+@pytest.mark.extension("mindex_providers")
 def test_cloudflare_without_an_account_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLOUDFLARE_ACCOUNT_ID")
     embedder = create_embedder(ProviderSettings("cloudflare", api_key=KEY))
@@ -254,6 +255,7 @@ def test_cloudflare_without_an_account_says_what_to_set(monkeypatch: pytest.Monk
     assert "CLOUDFLARE_ACCOUNT_ID" in failed.value.hint
 
 
+@pytest.mark.extension("mindex_providers")
 def test_cloudflare_can_be_reached_through_a_gateway(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLOUDFLARE_ACCOUNT_ID")
     url = f"{server.url}/v1/account/gateway/workers-ai"

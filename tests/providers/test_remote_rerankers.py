@@ -75,6 +75,7 @@ def test_an_address_may_or_may_not_end_in_rerank(server: ModelServer, url: str) 
     assert [one.path for one in server.asked] == ["/v1/rerank"]
 
 
+@pytest.mark.extension("mindex_providers")
 def test_cloudflares_answer_may_come_without_its_envelope(server: ModelServer) -> None:
     server.always = changed(lambda body: body["result"])
 

@@ -36,6 +36,7 @@ main(["--db", "postgresql://localhost/team", "status"])
 """
 
 
+@pytest.mark.extension("mindex_postgres")
 def test_postgresql_without_its_packages_says_what_to_install() -> None:
     ran = subprocess.run([sys.executable, "-c", _WITHOUT_PSYCOPG], capture_output=True, text=True, check=False)
     assert ran.returncode == 1

@@ -12,7 +12,13 @@ from mindex.errors import UsageError
 from mindex.memory import Memory
 
 TEXT = "# Accounts\n\nThe treasurer keeps the ledger under the third stair.\n"
-KINDS = ("notes", "claude-code", "markdown", "memorizer", "memory-search")
+KINDS = (
+    "notes",
+    "claude-code",
+    "markdown",
+    pytest.param("memorizer", marks=pytest.mark.extension("mindex_compat")),
+    pytest.param("memory-search", marks=pytest.mark.extension("mindex_compat")),
+)
 
 
 def files_of(kind: str, folder: Path) -> dict[str, bytes]:
