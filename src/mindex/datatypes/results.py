@@ -35,6 +35,15 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Older:
+    """That a newer hit states another value of the same thing: its id, the older value, and when the newer one came."""
+
+    newer: str
+    value: str
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A record that was found, with its score, its relevance (0 to 1, absolute) and the reasons."""
 
@@ -45,6 +54,7 @@ class Hit:
     around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
     weak: bool = False  # below the floor: shown as what may help, not as an answer
     conflicts: tuple[Conflict, ...] = ()  # of a memory: those that cannot hold beside it
+    older: Older | None = None  # of a memory or turn that a newer hit contradicts
     piece_cosines: tuple[float, ...] = ()  # of its embedded pieces with the query, in order; only for `passages`
 
 
@@ -64,6 +74,8 @@ class Answer:
     terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
     term_weights: Mapping[str, float] = field(default_factory=dict)  # of the tokens in `terms`, the rarer the larger
     corrected_query: str = ""  # what was searched instead, where no text holds a word of the query
+    # Of the memories whose conflict links were read: the memories that each is linked with.
+    conflict_links: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vacant: bool = False  # nothing could have been found, whatever the words; the notes say why
 
 

@@ -20,6 +20,7 @@ class Difference:
 
     why: str
     is_update: bool
+    before: str = ""  # the value of the older text: of `different times: 9:30 and 10:00` the first
 
 
 def find_conflict(older: str, newer: str) -> str:
@@ -33,7 +34,7 @@ def find_difference(older: str, newer: str) -> Difference | None:
     for one in statements(older, without_details=True):
         for other in statements(newer):
             if why := _conflict(one, other):
-                return Difference(why, _is_update(one, other))
+                return Difference(why, _is_update(one, other), _value_before(why))
     return None
 
 
@@ -45,6 +46,10 @@ def _is_update(one: Statement, other: Statement) -> bool:
         return other.update
     values = {word for value in one.values for word in value.text.casefold().split()}
     return other.corrects in values or any(word.stem == other.corrects for word in one.words)
+
+
+def _value_before(why: str) -> str:
+    return why.partition(": ")[2].partition(" and ")[0]
 
 
 def is_update(text: str) -> bool:

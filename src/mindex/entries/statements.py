@@ -104,6 +104,11 @@ class Statement:
         return frozenset(word.stem for word in self.words if word.content)
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of a text that rules can compare; none of them is too long."""
+    return [part for part in _SENTENCE_END.split(text.strip()) if part.strip() and len(part) <= _LONGEST]
+
+
 def statements(text: str, *, without_details: bool = False) -> tuple[Statement, ...]:
     """The statements of the first five sentences of a text.
 

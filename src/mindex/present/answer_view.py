@@ -30,6 +30,7 @@ from mindex.present.record_view import (
     ids_of,
     line_about,
     neighbour_view,
+    older_view,
     place,
     shortened_place,
     shortened_words,
@@ -161,7 +162,7 @@ class _Shown:
         if self._view == "digest":
             lines = digest_rows([hit.record for hit in hits], terms, with_collection=self._several)
             return [
-                replace(row, weak=hit.weak or None, conflicts=ids_of(hit.conflicts))
+                replace(row, weak=hit.weak or None, conflicts=ids_of(hit.conflicts), **older_view(hit))
                 for hit, row in zip(hits, lines, strict=True)
             ]
         if self._view != "compact":
@@ -261,6 +262,7 @@ class _Shown:
             explain=hit if self._explain else None,
             around=tuple(map(neighbour_view, hit.around)) or None,
             conflicts=ids_of(hit.conflicts),
+            **older_view(hit),
         )
 
     def _lean_head(self, hit: Hit, is_brief: bool) -> RecordView:
@@ -268,7 +270,13 @@ class _Shown:
         if self._is_line(hit):
             return replace(self._line(hit), score=None, path=None)
         truncated = None if is_brief else True
-        return RecordView(id=hit.record.id, weak=hit.weak or None, truncated=truncated, conflicts=ids_of(hit.conflicts))
+        return RecordView(
+            id=hit.record.id,
+            weak=hit.weak or None,
+            truncated=truncated,
+            conflicts=ids_of(hit.conflicts),
+            **older_view(hit),
+        )
 
     def dual(self, budget: int | None, details: int) -> DualView:
         """An index of all hits, and the passages of the first ones: at least half of the budget is for these."""
@@ -364,6 +372,7 @@ def _compact_view(
         relevance=round(hit.relevance, 3),
         weak=hit.weak or None,
         conflicts=ids_of(hit.conflicts),
+        **older_view(hit),
     )
     if not is_chunk:
         return row
@@ -431,6 +440,7 @@ def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> 
         path=record.path or "",  # a reader of JSON may count on it
         collection=(record.collection or None) if with_collection else None,
         conflicts=ids_of(hit.conflicts),
+        **older_view(hit),
     )
     line = size_of(line_text(replace(row, conflicts=None)))
     if line > _WEAK_BYTES:
@@ -446,4 +456,4 @@ def index_view(hit: Hit, terms: QueryTerms) -> RecordView:
     line = line_about(hit.record, matches) if hit.record.kind == "profile" else best_line(hit.record, matches)
     if hit.weak:
         line = shortened_words(line, _WEAK_BYTES - size_of(hit.record.id) - 1)
-    return RecordView(id=hit.record.id, summary=line, conflicts=ids_of(hit.conflicts))
+    return RecordView(id=hit.record.id, summary=line, conflicts=ids_of(hit.conflicts), **older_view(hit))

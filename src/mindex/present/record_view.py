@@ -75,6 +75,9 @@ class RecordView:
     explain: Hit | None = None
     around: tuple[RecordView, ...] | None = None
     conflicts: tuple[Conflict, ...] | None = None
+    older: str | None = None  # the id of a newer hit that states another value of the same thing
+    until: str | None = None  # the day from which that one holds
+    older_value: str | None = None  # what this one states; not part of the JSON
 
     @property
     def telling_highlights(self) -> tuple[Range, ...] | None:
@@ -112,6 +115,7 @@ def view_record(
         explain=hit if explain else None,
         around=tuple(map(neighbour_view, hit.around)) or None if hit else None,
         conflicts=(hit.conflicts or None) if hit else None,
+        **older_view(hit),
         **copied,
     )
 
@@ -152,6 +156,17 @@ def text_and_place(row: RecordView) -> RecordView:
         highlights=row.highlights,
         truncated=row.truncated,
     )
+
+
+def older_view(hit: Hit | None) -> dict[str, Any]:
+    """What a view says of a hit that a newer one contradicts."""
+    if hit is None or hit.older is None:
+        return {}
+    return {
+        "older": hit.older.newer,
+        "until": to_iso(hit.older.until)[:10],
+        "older_value": hit.older.value or None,
+    }
 
 
 def ids_of(conflicts: Sequence[Conflict]) -> tuple[Conflict, ...] | None:

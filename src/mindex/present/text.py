@@ -186,9 +186,14 @@ def _painted(text: str, ranges: Sequence[Range]) -> str:
 
 
 def _conflicts(row: RecordView) -> list[str]:
-    """Each memory that cannot hold beside this one: its id and, where the view has that, what differs."""
+    """Each memory that cannot hold beside this one: its id and, where the view has that, what differs.
+
+    Of a hit that a newer one contradicts, the older value comes first, and until when it held.
+    """
+    value = f" {inline(row.older_value)}" if row.older_value else ""
+    older = [] if row.older is None else [f"older:{value} until {row.until}"]
     said = [(other.id, f"{other.summary} ({other.why})" if other.why else "") for other in row.conflicts or ()]
-    return [f"conflicts with {id_} {inline(what)}".rstrip() for id_, what in said]
+    return [*older, *(f"conflicts with {id_} {inline(what)}".rstrip() for id_, what in said)]
 
 
 def _accesses(count: int, last: str | None) -> str:

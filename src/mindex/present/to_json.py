@@ -63,7 +63,9 @@ RULES: Mapping[str, Rule] = {
         views={"tier": lambda shown: None if shown.tier == "hybrid" else shown.tier,
                "rows": lambda shown: [replace(row, tokens=None) for row in shown.rows]},
     ),
-    "RecordView": Rule(views={"highlights": lambda row: row.telling_highlights, "runs": lambda _: None}),
+    "RecordView": Rule(
+        views={"highlights": lambda row: row.telling_highlights, "runs": lambda _: None, "older_value": lambda _: None},
+    ),
     "RecordsView": Rule(shown=("rows", "missing", "notes"), rename={"rows": "records"}, always=("missing",)),
     "PageView": Rule(shown=("rows", "total", "has_more"), rename={"rows": "records"}),
     "Hit": Rule(  # as `explain` shows it; the stages sum to the score

@@ -17,7 +17,11 @@ def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
     """The answer with the open conflicts of each memory in it, and a note how to end the first of them."""
     now = now_ms()
     memories = [hit.record.id for hit in answer.hits if _may_conflict(hit.record, now)]
-    linked = store.entries.links_of(memories, CONFLICT_LINK) if memories else {}
+    known = answer.conflict_links
+    unknown = [id_ for id_ in memories if id_ not in known]
+    linked = {id_: known[id_] for id_ in memories if known.get(id_)}
+    if unknown:
+        linked |= store.entries.links_of(unknown, CONFLICT_LINK)
     if not linked:
         return answer
     from mindex.entries.open_conflicts import by_age, open_conflicts  # few pages have a conflict

@@ -25,6 +25,7 @@ from mindex.search.judgement import (
 )
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.names import QueryName, name_of
+from mindex.search.newer_first import put_newer_first
 from mindex.search.piece_cosines import term_weights, with_piece_cosines
 from mindex.search.retrieval import Retrieval, Retrieved, retrieve_variants
 from mindex.search.spread import WINDOW, Spreadable, spread
@@ -102,6 +103,10 @@ def rank(
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
         notes += said
         order = scores.ordered()
+    newer = put_newer_first(store, query, records, order, (scores,) if scores is judged else (scores, judged))
+    if newer.older:
+        order = scores.ordered()
+    notes += (newer.note,) if newer.note else ()
     chances = {id_: relevance(one) for id_, one in judged.total.items()}
     floor = settings.floor if query.floor is None else query.floor
     shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
@@ -126,6 +131,8 @@ def rank(
     hits = _hits(store, page, candidates, scores, chances, records, floor)
     if query.passages and retrieved.vector is not None and retrieval.embedder is not None and hits:
         hits = with_piece_cosines(store, retrieval.embedder.embedder.model, retrieved.vector, hits)
+    if newer.older:
+        hits = tuple(replace(hit, older=newer.older.get(hit.record.id)) for hit in hits)
     return Answer(
         query=query.text,
         tier=_tier(candidates),
@@ -136,6 +143,7 @@ def rank(
         notes=notes,
         total_capped=any(len(found) >= settings.candidates for found in (candidates.keyword, candidates.vector)),
         offset=query.offset,
+        conflict_links=newer.links,
         vacant=retrieved.vacant,
         term_weights=term_weights(retrieved.statistics),
     )

@@ -1,0 +1,124 @@
+"""Newer truth first: hits that state different values of one thing are one group, ordered by date, the newest first.
+
+Memories in conflict are linked when they are stored. What turns say is compared here, and only the sentences that have
+a word of the query: a page costs at most a few hundred comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from mindex.datatypes import Query, Record
+from mindex.datatypes.records import CONFLICT_LINK
+from mindex.datatypes.results import Older
+from mindex.search.judgement import Scores
+from mindex.search.time_words import past_word
+from mindex.store.base import Store
+from mindex.values import dataclass
+
+if TYPE_CHECKING:  # most pages have no turns and no conflict (tests/test_costs.py)
+    from mindex.entries.conflict_rules import Difference
+
+# So many of the best entries are compared, whatever the page: the first hit must not depend on its size.
+_WINDOW = 10
+_STEP = 1e-6  # between the members of a group, in log-odds: all are shown with the relevance of the best
+_MAX_SENTENCES = 4  # of an entry
+_STEM = 5  # letters of a word of the query that a sentence must have
+
+
+@dataclass(frozen=True, slots=True)
+class NewerFirst:
+    """The older hits of a page, each with the newer one; the conflict links that were read; a note."""
+
+    older: Mapping[str, Older]
+    links: Mapping[str, tuple[str, ...]]
+    note: str = ""
+
+
+def put_newer_first(
+    store: Store, query: Query, records: Mapping[str, Record], order: Sequence[str], scores: Iterable[Scores]
+) -> NewerFirst:
+    """Add to the scores what orders hits with different values of one thing by date. `order`: the best hits first.
+
+    A query that asks for the past keeps its order, and the note says so.
+    """
+    if query.filters.as_of is not None:
+        return NewerFirst({}, {})
+    window = [id_ for id_ in order[: 2 * _WINDOW] if id_ in records and records[id_].kind in ("memory", "turn")]
+    window = window[:_WINDOW]
+    memories = [id_ for id_ in window if records[id_].kind == "memory"]
+    links = _links(store, memories)
+    pairs = _differences(query.text, [records[id_] for id_ in window], links)
+    if not pairs:
+        return NewerFirst({}, links)
+    if word := past_word(query.text):
+        return NewerFirst(
+            {}, links, f"different values of one thing in the order of relevance: '{word}' asks for the past"
+        )
+    for group in _groups(pairs):
+        newest_first = sorted(group, key=lambda id_: (-_date(records[id_]), -(records[id_].number or 0), id_))
+        for one in scores:
+            best = max(one.total[id_] for id_ in group)
+            for place, id_ in enumerate(newest_first):
+                one.add(id_, "newer", best - _STEP * place - one.total[id_])
+    older: dict[str, Older] = {}
+    for (before, after), difference in sorted(pairs.items(), key=lambda pair: _date(records[pair[0][1]])):
+        older.setdefault(before, Older(after, difference.before, _date(records[after])))
+    return NewerFirst(older, links)
+
+
+def _links(store: Store, memories: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The conflict links of memories; one without any has an empty tuple."""
+    found = store.entries.links_of(list(memories), CONFLICT_LINK) if memories else {}
+    return {id_: found.get(id_, ()) for id_ in memories}
+
+
+def _differences(
+    query: str, records: Sequence[Record], links: Mapping[str, tuple[str, ...]]
+) -> dict[tuple[str, str], Difference]:
+    """Each older and newer hit that state different values, and these."""
+    has_turn = any(record.kind == "turn" for record in records)
+    pairs = [
+        (one, other)
+        for one, other in combinations(records, 2)
+        if (has_turn and "turn" in (one.kind, other.kind)) or other.id in links.get(one.id, ())
+    ]
+    if not pairs:
+        return {}
+    from mindex.entries.conflict_rules import find_difference  # few pages have turns or a conflict
+
+    said = {record.id: _sentences_about(query, record) for record in records}
+    found = {}
+    for one, other in pairs:
+        if not said[one.id] or not said[other.id] or one.agent != other.agent or "event" in (one.type, other.type):
+            continue
+        older, newer = sorted((one, other), key=lambda record: (_date(record), record.number or 0))
+        if difference := find_difference(said[older.id], said[newer.id]):
+            found[older.id, newer.id] = difference
+    return found
+
+
+def _sentences_about(query: str, record: Record) -> str:
+    """The text of a memory; of a turn what the user said with a word of the query in it."""
+    if record.kind == "memory":
+        return record.text
+    from mindex.entries.statements import sentences  # as above
+
+    words = {word[:_STEM] for word in query.casefold().split() if len(word) > 3}
+    text = str(record.fields.get("user_message") or record.text)
+    found = [one for one in sentences(text) if any(word in one.casefold() for word in words)]
+    return "\n".join(found[:_MAX_SENTENCES])
+
+
+def _groups(pairs: Iterable[tuple[str, str]]) -> list[set[str]]:
+    groups: list[set[str]] = []
+    for pair in pairs:
+        joined = [group for group in groups if not group.isdisjoint(pair)]
+        groups = [group for group in groups if group not in joined] + [set(pair).union(*joined)]
+    return groups
+
+
+def _date(record: Record) -> int:
+    return record.created_at if record.kind == "turn" else record.updated_at
