@@ -1,13 +1,18 @@
 """How PostgreSQL spells the SQL that the engines share."""
 
 from mindex.clock import DAY_MS
-from mindex.store.engine_parts import Dialect
+from mindex.store.engine_parts import Dialect, glob_expression
 
 _WORDS = {
     "key": "id",
     "record": "?",
     "order": "seq",
     "document": "d.collection = r.owner AND d.id = r.document",
+    "collection": "c.name = d.collection",
+    "beside": "{}.owner = a.owner",
+    "unchanged": "NOT EXISTS (SELECT 1 FROM history h WHERE h.record = r.id AND h.at > ?)",
+    "glob": "~ ?",
+    "ending": "right({}, length(?)) = ?",
     "vector": "{}.owner = r.owner AND {}.record = r.id",
     "first": "{}.piece = 0",
     "session": "{}.fields ->> 'session_id'",
@@ -24,4 +29,4 @@ _WORDS = {
     "space": "space",
     "description": "description",
 }
-DIALECT = Dialect(_WORDS, mark="%s", array=list, texts=tuple)
+DIALECT = Dialect(_WORDS, mark="%s", array=list, texts=tuple, glob=lambda pattern: f"^(?:{glob_expression(pattern)})$")

@@ -10,11 +10,11 @@ from mindex.clock import now_ms
 from mindex.datatypes import Collection, Document, Record
 from mindex.errors import CollectionError, StoreError
 from mindex.store.base import ChunkCounts, DocumentUpdate
-from mindex.store.engine_parts import PlacedChunk, StoredChunk, caches, encode, is_glob, plan_chunks
+from mindex.store.engine_parts import PlacedChunk, StoredChunk, caches, encode, is_glob, path_condition, plan_chunks
 from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction, run_again
+from mindex_postgres.dialect import DIALECT
 from mindex_postgres.engine import PostgresEngine
-from mindex_postgres.filter_sql import glob_regex, path_clause
 
 _COLUMNS = (
     "id", "collection", "path", "fingerprint", "size", "mtime_ns", "title", "domain", "instruction", "tags", "links",
@@ -81,9 +81,9 @@ class PostgresFiles:
             if exact or not path:
                 return exact
             if is_glob(path):
-                where = path_clause(path)
+                where = path_condition(DIALECT, path)
                 full = "d.collection || '/' || d.path ~ %s"
-                return _select(transaction, f"{where.sql} OR {full}", *where.parameters, glob_regex(path))
+                return _select(transaction, f"{where.sql} OR {full}", *where.parameters, DIALECT.glob(path))
             ending = "/" + path.lstrip("/")
             return _select(transaction, "right(d.path, length(%s)) = %s", ending, ending)
 

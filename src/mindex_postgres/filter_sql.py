@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from mindex.analyzer import COLUMNS, fold, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
-from mindex.store.engine_parts import Condition, glob_expression, is_glob, join
+from mindex.store.engine_parts import Condition, join, live_records
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction
+from mindex_postgres.dialect import DIALECT
 
 _FOREIGN = "EXISTS (SELECT 1 FROM records WHERE agent > '' AND agent != %s)"
 _EXPIRED = "EXISTS (SELECT 1 FROM records WHERE expires_at <= %s)"
@@ -17,35 +18,24 @@ _IN_COLUMNS = "EXISTS (SELECT 1 FROM words t WHERE t.owner = w.owner AND t.recor
 
 def condition(transaction: Transaction, filters: Filters, now: int) -> Condition:
     """All that the filters demand of a live record."""
-    demands = [*_of_place(filters), *_of_content(filters), *_of_words(transaction, filters), *_of_bounds(filters, now)]
-    return join(" AND ", [Condition("r.retired_at IS NULL"), *demands])
+    demands = [*_of_collections(filters), *_of_names(filters), *_of_words(transaction, filters)]
+    return live_records(DIALECT, filters, now, demands)
 
 
-def _of_place(filters: Filters) -> Iterator[Condition]:
-    if filters.agent != "*":
-        yield Condition("r.agent IN ('', %s)", (filters.agent,))
+def _of_collections(filters: Filters) -> Iterator[Condition]:
     if filters.collections:
         yield Condition("r.document IS NOT NULL AND r.owner = ANY(%s)", (list(filters.collections),))
     if filters.files_of:
         yield Condition("(r.document IS NULL OR r.owner = ANY(%s))", (list(filters.files_of),))
-    if filters.path:
-        path = path_clause(filters.path)
-        yield Condition(f"r.document IN (SELECT d.id FROM documents d WHERE {path.sql})", path.parameters)
 
 
-def _of_content(filters: Filters) -> Iterator[Condition]:
-    if filters.kinds:
-        yield Condition("r.kind = ANY(%s)", (list(filters.kinds),))
-    if filters.types:
-        yield Condition("r.type = ANY(%s)", (list(filters.types),))
+def _of_names(filters: Filters) -> Iterator[Condition]:
     if filters.tags:
         yield Condition("r.folded_tags && %s::text[]", (list(map(fold, filters.tags)),))
     if filters.all_tags:
         yield Condition("r.folded_tags @> %s::text[]", (list(map(fold, filters.all_tags)),))
     if filters.entities:
         yield Condition("r.folded_entities && %s::text[]", (list(map(fold, filters.entities)),))
-    if filters.session:
-        yield Condition("r.kind = 'turn' AND r.fields ->> 'session_id' = %s", (filters.session,))
 
 
 def _of_words(transaction: Transaction, filters: Filters) -> Iterator[Condition]:
@@ -53,32 +43,6 @@ def _of_words(transaction: Transaction, filters: Filters) -> Iterator[Condition]
         if node is not None:
             match = match_condition(transaction, node)
             yield Condition(wanted + _MATCHING.format(match=match.sql), match.parameters)
-
-
-def _of_bounds(filters: Filters, now: int) -> Iterator[Condition]:
-    bounds = (
-        ("r.importance >= %s", filters.min_importance),
-        ("r.confidence >= %s", filters.min_confidence),
-        ("r.created_at >= %s", filters.after),
-        ("r.created_at < %s", filters.before),
-        ("NOT EXISTS (SELECT 1 FROM history h WHERE h.record = r.id AND h.at > %s)", filters.as_of),
-    )
-    yield from (Condition(clause, (bound,)) for clause, bound in bounds if bound is not None)
-    if not filters.include_expired:
-        moment = now if filters.as_of is None else filters.as_of
-        yield Condition("(r.expires_at IS NULL OR r.expires_at > %s)", (moment,))
-
-
-def path_clause(path: str) -> Condition:
-    """A glob where it has wildcards (`*` crosses folders), else that file or everything below that folder."""
-    if is_glob(path):
-        return Condition("(d.path = %s OR d.path ~ %s)", (path, glob_regex(path)))
-    folder = path.strip("/")
-    return Condition("(d.path = %s OR starts_with(d.path, %s))", (folder, f"{folder}/"))
-
-
-def glob_regex(pattern: str) -> str:
-    return f"^(?:{glob_expression(pattern)})$"
 
 
 def sees_everything(transaction: Transaction, filters: Filters, now: int) -> bool:

@@ -64,8 +64,10 @@ from mindex.store.sql import caches, space_rows
 from mindex.store.sql.access_tokens import SqlTokens
 from mindex.store.sql.caches import SqlCaches
 from mindex.store.sql.dialect import Condition, Dialect, join
-from mindex.store.sql.entries import LARGEST_OFFSET, SqlEntries
+from mindex.store.sql.entries import SqlEntries
 from mindex.store.sql.entry_statements import SqlEntryStatements
+from mindex.store.sql.filters import live_records, path_condition
+from mindex.store.sql.retrieval import SqlRetrieval
 from mindex.store.sql.statements import HistoryRows, RecordRows
 from mindex.store.sql.sync import SqlSync
 from mindex.store.sql.usage import read_usage
@@ -76,7 +78,6 @@ from mindex.store.usage_counts import UsageCounts
 
 __all__ = [
     "CONTEXT_CACHE",
-    "LARGEST_OFFSET",
     "TEXT_CACHES",
     "Access",
     "Accesses",
@@ -112,6 +113,7 @@ __all__ = [
     "SqlCaches",
     "SqlEntries",
     "SqlEntryStatements",
+    "SqlRetrieval",
     "SqlSync",
     "SqlTokens",
     "SqlVectorStore",
@@ -148,8 +150,10 @@ __all__ = [
     "is_glob",
     "join",
     "kind_group",
+    "live_records",
     "make_private_folder",
     "name_taken",
+    "path_condition",
     "path_matches",
     "plan_chunks",
     "program_numbers",

@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="Statements")
 
 WORDS = {
-    "key": "the column of `records` that `record`, `source` and `target` of other tables name",
+    "key": "the column of `records` and `documents` that other tables name",
     "record": "the key of the record whose id is a parameter",
     "order": "the column of `records` whose order is that in which records were added",
     "document": "the condition that joins a record `r` with its document `d`",
+    "collection": "the condition that joins a document `d` with its collection `c`",
+    "beside": "the condition that an entry, the alias, has the agent of the entry `a`",
+    "unchanged": "the condition that a record has not changed since the time that a parameter says",
+    "glob": "the condition that a text matches a pattern with wildcards; takes `Dialect.glob` of it",
+    "ending": "the condition that the text in the argument ends so; takes the ending twice",
     "vector": "the condition that joins a record `r` with its vectors, whose alias is the argument",
     "first": "the condition that leaves one row of the vectors of each record, whose alias is the argument",
     "session": "the session of a turn, whose alias is the argument",
@@ -42,30 +47,6 @@ _WORD = re.compile(r"\$([a-z_]+)(?:\(([\w.]*)\))?")
 _SPELLED_QUERIES = 512
 
 
-class Dialect:
-    """The words of one engine, and how it stores lists of texts."""
-
-    def __init__(
-        self,
-        words: Mapping[str, str],
-        *,
-        mark: str = "?",
-        array: Callable[[Sequence[str]], object],
-        texts: Callable[[Any], tuple[str, ...]],
-    ) -> None:
-        """`{}` in a word stands for its argument. `array` makes the value of a list's column, `texts` reads it."""
-        self._words = words
-        self._mark = mark
-        self.array = array
-        self.texts = texts
-        self.spell = lru_cache(_SPELLED_QUERIES)(self._spell)
-
-    def _spell(self, query: str) -> str:
-        """Return a shared query as the engine understands it."""
-        spelled = _WORD.sub(lambda word: self._words[word[1]].replace("{}", word[2] or ""), query)
-        return spelled if self._mark == "?" else spelled.replace("?", self._mark)
-
-
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A WHERE clause with its parameters."""
@@ -79,6 +60,43 @@ def join(operator: str, conditions: Iterable[Condition]) -> Condition:
     return Condition(
         operator.join(one.sql for one in conditions), tuple(value for one in conditions for value in one.parameters)
     )
+
+
+class Dialect:
+    """The words of one engine, and how it stores lists of texts."""
+
+    def __init__(
+        self,
+        words: Mapping[str, str],
+        *,
+        mark: str = "?",
+        array: Callable[[Sequence[str]], object],
+        texts: Callable[[Any], tuple[str, ...]],
+        glob: Callable[[str], str],
+    ) -> None:
+        """`{}` in a word stands for its argument. `array` makes the value of a list's column, `texts` reads it.
+
+        `glob` makes a pattern what `$glob` takes.
+        """
+        self._words = words
+        self._mark = mark
+        self.array = array
+        self.texts = texts
+        self.glob = glob
+        self.spell = lru_cache(_SPELLED_QUERIES)(self._spell)
+
+    def among(self, expression: str, values: Sequence[object]) -> Condition:
+        """The condition that an expression is one of these values, which are not too many for one statement."""
+        among = self._words["among"]
+        if "{marks}" in among:
+            marks = f"({','.join('?' * len(values))})"
+            return Condition(f"{expression} {among.replace('{marks}', marks)}", tuple(values))
+        return Condition(f"{expression} {among}", (list(values),))
+
+    def _spell(self, query: str) -> str:
+        """Return a shared query as the engine understands it."""
+        spelled = _WORD.sub(lambda word: self._words[word[1]].replace("{}", word[2] or ""), query)
+        return spelled if self._mark == "?" else spelled.replace("?", self._mark)
 
 
 def prefix_range(start: str) -> tuple[str, str]:

@@ -14,11 +14,12 @@ from mindex.store.record_json import decode_texts, encode
 from mindex.store.rules.chunks import PlacedChunk, StoredChunk, plan_chunks
 from mindex.store.rules.filters import is_glob
 from mindex.store.sql import caches
+from mindex.store.sql.filters import path_condition
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine
-from mindex.store.sqlite.filter_sql import path_clause
 from mindex.store.sqlite.queries import marks, read_column, read_value
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED, is_sound, note_damage, sound_rows
+from mindex.store.sqlite.sql_connection import DIALECT
 
 _DOCUMENT = f"""
 SELECT {", ".join(f"d.{column}" for column in CHECKED["documents"])}, d.checksum, c.name
@@ -92,8 +93,9 @@ class SqliteFiles:
             if exact or not path:
                 return exact
             if is_glob(path):
-                where, values = path_clause(path)
-                return _select(connection, f"{where} OR c.name || '/' || d.path GLOB ?", *values, path)
+                where = path_condition(DIALECT, path)
+                full = f"{DIALECT.spell(where.sql)} OR c.name || '/' || d.path GLOB ?"
+                return _select(connection, full, *where.parameters, path)
             return _select(connection, "substr(d.path, -length(?1)) = ?1", "/" + path.lstrip("/"))
 
     def domains(self) -> frozenset[str]:
@@ -162,7 +164,7 @@ def _to_document(row: tuple[Any, ...]) -> Document:
     return Document(*values)
 
 
-def _select(connection: sqlite3.Connection, where: str, *values: str | int | float) -> tuple[Document, ...]:
+def _select(connection: sqlite3.Connection, where: str, *values: object) -> tuple[Document, ...]:
     """The documents that a condition selects. A damaged one is noted and left out: the next index run replaces it."""
     found = []
     for row in connection.execute(f"{_DOCUMENT} WHERE {where} ORDER BY c.name, d.path", values):

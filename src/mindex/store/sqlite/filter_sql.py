@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 from mindex.analyzer import fold
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
-from mindex.store.rules.filters import is_glob
 from mindex.store.sql.dialect import Condition
+from mindex.store.sql.filters import live_records
 from mindex.store.sqlite.queries import marks, read_value
-
-Parameter = str | int | float
+from mindex.store.sqlite.sql_connection import DIALECT
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
 _DOCUMENTS_OF = "SELECT d.key FROM documents d JOIN collections c ON c.key = d.collection WHERE c.name IN {marks}"
@@ -24,70 +23,36 @@ UNION ALL SELECT 1 FROM records WHERE agent IN ('', ?1) AND kind > ?2 LIMIT 1
 """
 
 
-Demand = tuple[str, tuple[Parameter, ...]]
-
-
 def condition(filters: Filters, now: int) -> Condition:
     """All that the filters demand of a live record."""
-    demands = [*_of_place(filters), *_of_content(filters), *_of_bounds(filters, now)]
-    clauses = ["r.retired_at IS NULL", *(clause for clause, _ in demands)]
-    return Condition(" AND ".join(clauses), tuple(value for _, values in demands for value in values))
+    return live_records(DIALECT, filters, now, [*_of_collections(filters), *_of_names(filters), *_of_words(filters)])
 
 
-def _of_place(filters: Filters) -> Iterator[Demand]:
-    if filters.agent != "*":
-        yield "r.agent IN ('', ?)", (filters.agent,)
+def _of_collections(filters: Filters) -> Iterator[Condition]:
     if filters.collections:
-        yield f"r.document IN ({_DOCUMENTS_OF.format(marks=marks(filters.collections))})", filters.collections
+        documents = _DOCUMENTS_OF.format(marks=marks(filters.collections))
+        yield Condition(f"r.document IN ({documents})", filters.collections)
     if filters.files_of:
         documents = _DOCUMENTS_OF.format(marks=marks(filters.files_of))
-        yield f"(r.document IS NULL OR r.document IN ({documents}))", filters.files_of
-    if filters.path:
-        clause, values = path_clause(filters.path)
-        yield f"r.document IN (SELECT d.key FROM documents d WHERE {clause})", values
+        yield Condition(f"(r.document IS NULL OR r.document IN ({documents}))", filters.files_of)
 
 
-def _of_content(filters: Filters) -> Iterator[Demand]:
-    if filters.kinds:
-        yield f"r.kind IN {marks(filters.kinds)}", filters.kinds
-    if filters.types:
-        yield f"r.type IN {marks(filters.types)}", filters.types
+def _of_names(filters: Filters) -> Iterator[Condition]:
     if filters.tags:
         tags = tuple(map(fold, filters.tags))
-        yield f"r.key IN (SELECT record FROM tags WHERE tag IN {marks(tags)})", tags
+        yield Condition(f"r.key IN (SELECT record FROM tags WHERE tag IN {marks(tags)})", tags)
     for tag in filters.all_tags:
-        yield "r.key IN (SELECT record FROM tags WHERE tag = ?)", (fold(tag),)
+        yield Condition("r.key IN (SELECT record FROM tags WHERE tag = ?)", (fold(tag),))
     if filters.entities:
         names = tuple(map(fold, filters.entities))
-        yield f"r.key IN (SELECT record FROM entities WHERE entity IN {marks(names)})", names
-    if filters.session:
-        yield "r.kind = 'turn' AND json_extract(r.fields, '$.session_id') = ?", (filters.session,)
+        yield Condition(f"r.key IN (SELECT record FROM entities WHERE entity IN {marks(names)})", names)
+
+
+def _of_words(filters: Filters) -> Iterator[Condition]:
     if filters.matching is not None:
-        yield f"r.key IN ({_MATCHING})", (match_expression(filters.matching),)
+        yield Condition(f"r.key IN ({_MATCHING})", (match_expression(filters.matching),))
     if filters.without is not None:
-        yield f"r.key NOT IN ({_MATCHING})", (match_expression(filters.without),)
-
-
-def _of_bounds(filters: Filters, now: int) -> Iterator[Demand]:
-    bounds = (
-        ("r.importance >= ?", filters.min_importance),
-        ("r.confidence >= ?", filters.min_confidence),
-        ("r.created_at >= ?", filters.after),
-        ("r.created_at < ?", filters.before),
-        ("r.id NOT IN (SELECT record FROM history WHERE at > ?)", filters.as_of),
-    )
-    yield from ((clause, (bound,)) for clause, bound in bounds if bound is not None)
-    if not filters.include_expired:
-        moment = now if filters.as_of is None else filters.as_of
-        yield "(r.expires_at IS NULL OR r.expires_at > ?)", (moment,)
-
-
-def path_clause(path: str) -> tuple[str, tuple[Parameter, ...]]:
-    """A glob where it has wildcards (`*` crosses folders), else that file or everything below that folder."""
-    if is_glob(path):
-        return "(d.path = ? OR d.path GLOB ?)", (path, path)
-    folder = path.strip("/")
-    return "(d.path = ? OR substr(d.path, 1, ?) = ?)", (folder, len(folder) + 1, f"{folder}/")
+        yield Condition(f"r.key NOT IN ({_MATCHING})", (match_expression(filters.without),))
 
 
 def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) -> bool:

@@ -16,22 +16,20 @@ from mindex.datatypes import AnyOf, Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
+from mindex.store.sql.retrieval import SIGNAL_COLUMNS, SIGNAL_TABLES, to_signals
 from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.keyword_scope import Scope, scope_of
 from mindex.store.sqlite.queries import (
-    SIGNAL_COLUMNS,
-    SIGNAL_TABLES,
     read_among,
     read_value,
     scored_records,
-    to_signals,
 )
+from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search of a small memory
     from mindex.store.sqlite.posting_index import LoadedPostings
-    from mindex.store.sqlite.sql_connection import SqlConnection
 
 _WEIGHTS = ", ".join(map(str, COLUMN_WEIGHTS.values()))
 # The best of all records, and whether each is in scope: much cheaper than to look up every record that matches.
@@ -56,6 +54,7 @@ _COUNT_IN_SCOPE = """
 SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHERE records_fts MATCH ? AND {scope}
 """
 _EVERYTHING = Scope()
+_SIGNALS = DIALECT.spell(f", {SIGNAL_COLUMNS}"), DIALECT.spell(SIGNAL_TABLES)
 # In a large scope so many rows more, as a share, are ranked before the scope is applied.
 _AHEAD = 0.25
 # From the table in which FTS5 keeps the columns: through FTS5 itself, each row would be a query of its own.
@@ -182,7 +181,7 @@ def _ranked_rows(
     connection: sqlite3.Connection, expression: str, scope: Scope, limit: int, signals: bool
 ) -> list[tuple[Any, ...]]:
     """The best rows in scope. Of a small scope, most of the best rows of all lie outside."""
-    columns, tables = (f", {SIGNAL_COLUMNS}", SIGNAL_TABLES) if signals else ("", "")
+    columns, tables = _SIGNALS if signals else ("", "")
     if scope.condition is None:
         query = _RANKED.format(scope="TRUE", columns=columns, tables=tables)
         return connection.execute(query, (expression, limit)).fetchall()

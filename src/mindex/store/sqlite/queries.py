@@ -5,41 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from mindex.store.results import RankingSignals, ScoredRecord
+from mindex.store.results import ScoredRecord
 
 T = TypeVar("T")
 
 # SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
 _BATCH = 500
-LARGEST_OFFSET = 2**62  # SQLite counts in 64 bits
 
 
 def read_value(connection: sqlite3.Connection, query: str, *parameters: object) -> Any:
     """The first column of the first row; None when there is no row."""
     row = connection.execute(query, parameters).fetchone()
     return row[0] if row else None
-
-
-# What ranking must know of a record `r`, and where it stands: the values that `to_signals` takes.
-SIGNAL_COLUMNS = """
-coalesce(d.domain, ''), coalesce(d.instruction, 0), r.importance, r.created_at, coalesce(a.count, 0), a.last_at,
-coalesce(d.id, CASE WHEN r.kind = 'turn' THEN json_extract(r.fields, '$.session_id') END, '')
-"""
-SIGNAL_TABLES = "LEFT JOIN documents d ON d.key = r.document LEFT JOIN accesses a ON a.record = r.key"
-
-
-def to_signals(
-    id_: str,
-    kind: str,
-    domain: str,
-    instruction: int,
-    importance: int | None,
-    created_at: int,
-    count: int,
-    last_at: int | None,
-    source: str,
-) -> RankingSignals:
-    return RankingSignals(id_, kind, domain, bool(instruction), importance, created_at, count, last_at, source)
 
 
 # The length of a chunk's text is not needed, and would be read with all of the text.

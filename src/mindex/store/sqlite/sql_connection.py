@@ -14,6 +14,11 @@ _WORDS = {
     "record": "(SELECT key FROM records WHERE id = ?)",
     "order": "key",
     "document": "d.key = r.document",
+    "collection": "c.key = d.collection",
+    "beside": "{}.agent = a.agent",
+    "unchanged": "r.id NOT IN (SELECT record FROM history WHERE at > ?)",
+    "glob": "GLOB ?",
+    "ending": "substr({}, -length(?)) = ?",
     "vector": "{}.record = r.key",
     "first": "TRUE",
     "session": "json_extract({}.fields, '$.session_id')",
@@ -31,7 +36,7 @@ _WORDS = {
     "space": "model",
     "description": "settings",
 }
-DIALECT = Dialect(_WORDS, array=encode, texts=decode_texts)
+DIALECT = Dialect(_WORDS, array=encode, texts=decode_texts, glob=str)
 _spell = DIALECT.spell
 
 
