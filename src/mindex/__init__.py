@@ -29,7 +29,7 @@ from mindex.memory import Memory
 if TYPE_CHECKING:
     from mindex.datatypes import Check, IndexReport, Status
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AmbiguousIdError",

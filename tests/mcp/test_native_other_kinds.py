@@ -75,8 +75,8 @@ async def test_the_profile_is_changed_by_its_id_too(client: Client) -> None:
     ("arguments", "complaint"),
     [
         ({}, "there is nothing to remember"),
-        ({"kind": "chunk", "text": "x"}, "a chunk cannot be remembered; use one of memory, turn"),
-        ({"kind": "contact", "text": "Anna"}, "a contact is told by its fields"),
+        ({"kind": "chunk", "text": "x"}, "unknown kind 'chunk'; use one of memory, turn"),
+        ({"kind": "contact", "text": "Anna"}, "a contact consists of fields"),
         ({"kind": "contact"}, "the name of a contact is missing"),
         ({"kind": "contact", "fields": {"name": "A", "fax": "1"}}, "a contact has no 'fax'; use name, email"),
         ({"kind": "contact", "fields": {"name": "A", "agent": "other"}}, "a contact has no 'agent'"),
@@ -98,7 +98,7 @@ async def test_fields_are_only_for_kinds_that_have_them(client: Client) -> None:
     contact = (await remember(client, "contact", name="Anna"))["id"]
     memory = structured(await client.call_tool("remember", {"text": "A memory."}))["id"]
     both = await client.call_tool("update", {"id": contact, "fields": {"role": "x"}, "tags": ["y"]})
-    assert text(both).startswith("update does one thing at a time")
+    assert text(both).startswith("update makes one kind of change per call")
     none = await client.call_tool("update", {"id": memory, "fields": {"role": "x"}})
     assert text(none).startswith("a memory has no fields to change")
     words = await client.call_tool("update", {"id": contact, "text": "Somebody else"})
@@ -127,9 +127,9 @@ async def test_a_place_of_the_profile_is_set_by_path_and_value(client: Client, o
     assert own.host.memory.profile.get("user") == "oops"
 
 
-async def test_a_path_that_is_no_text_is_an_error(client: Client, own: Served) -> None:
+async def test_a_path_that_is_not_a_text_is_rejected(client: Client, own: Served) -> None:
     wrong = {"kind": "profile", "fields": {"path": 5, "value": "x"}}
-    assert "path is a text" in text(await client.call_tool("remember", wrong))
+    assert "path must be a text" in text(await client.call_tool("remember", wrong))
     assert own.host.memory.profile.get() == {}
 
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 async def test_an_empty_memory_names_the_tools_that_fill_it(own: Served) -> None:
     async with Client(own.server) as client:
         result = await client.call_tool("search", {"query": "redis"})
-    note = "the memory is empty; `index` takes in a folder, `remember` a fact"
+    note = "the memory is empty; `index` adds a folder, `remember` a fact"
     assert structured(result)["notes"] == [note]
     assert f"note: {note}" in text(result)
 
@@ -56,7 +56,7 @@ async def test_tools_come_in_a_fixed_order(client: Client) -> None:
 async def test_all_schemas_together_are_lean(client: Client) -> None:
     listed = [tool.model_dump(by_alias=True, exclude_none=True) for tool in (await client.list_tools()).tools]
     published = json.dumps({"tools": listed}, ensure_ascii=False, separators=(",", ":"))
-    assert len(published) / 4 <= 1_700
+    assert len(published) / 4 <= 1_600
     for word in ('"title"', '"default"', '"anyOf"', '"outputSchema"'):
         assert word not in published
 
@@ -80,10 +80,11 @@ async def test_search_has_an_argument_for_every_filter(client: Client) -> None:
 
 async def test_instructions_tell_when_to_search_and_remember_and_name_collections(client: Client) -> None:
     assert client.instructions is not None
-    assert "Search it before" in client.instructions
-    assert "`remember` facts, preferences, decisions and corrections worth keeping" in client.instructions
+    assert "Search it before you answer" in client.instructions
+    assert "`remember` facts, preferences, decisions and corrections that matter" in client.instructions
     assert "never secrets" in client.instructions
-    assert count_tokens(client.instructions) <= 200
+    assert "call `update` with its id and `supersedes`" in client.instructions
+    assert count_tokens(client.instructions) <= 250
     assert "Indexed: handbook." in client.instructions
 
 

@@ -208,7 +208,7 @@ async def test_a_search_as_of_a_time_returns_the_earlier_text(client: Client, ow
         ({"text": "words", "expires": "2001-01-01"}, "the expiry is in the past"),
         ({"text": "words", "expires": "999999y"}, "'999999y' is outside the years 1 to 9999"),
         ({"text": "words", "supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
-        ({"text": "words", "kind": "contact"}, "a contact is told by its fields"),
+        ({"text": "words", "kind": "contact"}, "a contact consists of fields"),
         ({"text": "words", "colour": "red"}, "unknown argument 'colour'; remember takes text, type"),
         ({}, "there is nothing to remember"),
     ],
@@ -226,10 +226,10 @@ async def test_wrong_arguments_of_remember_are_errors(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({}, "there is nothing to change in '{id}'; give one or more of text"),
+        ({}, "there is nothing to change in '{id}'; pass one or more of text"),
         ({"reason": "just so"}, "there is nothing to change in '{id}'"),
-        ({"text": "new", "restore": True}, "update does one thing at a time; give either"),
-        ({"restore": True, "undo": "latest"}, "update does one thing at a time; give either"),
+        ({"text": "new", "restore": True}, "update makes one kind of change per call; pass new values"),
+        ({"restore": True, "undo": "latest"}, "update makes one kind of change per call; pass new values"),
         ({"restore": True}, "'{id}' is not forgotten"),
         ({"undo": 99_999}, "'{id}' has no change 99999; its latest are "),
         ({"undo": "soon"}, "'{id}' has no change soon"),
@@ -377,6 +377,6 @@ async def test_an_empty_update_says_what_is_missing(client: Client) -> None:
     result = await client.call_tool("update", {"id": id_})
     assert result.is_error
     assert text(result).endswith(
-        f"there is nothing to change in '{id_}'; give one or more of text, type, importance, confidence, tags,"
+        f"there is nothing to change in '{id_}'; pass one or more of text, type, importance, confidence, tags,"
         " entities, summary, context, source, expires, supersedes; or fields, restore or undo"
     )

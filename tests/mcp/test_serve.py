@@ -144,7 +144,7 @@ def test_the_first_start_over_http_writes_the_owners_token_for_its_owner_only(
             "error: --no-token would open this memory to everyone who reaches 0.0.0.0;"
             " leave it out, or serve this machine only: --http PORT",
         ),
-        (["--no-token"], "error: --no-token is for a server over HTTP; use it with --http PORT"),
+        (["--no-token"], "error: --no-token needs --http; add --http PORT"),
     ],
 )
 def test_a_server_without_tokens_is_for_this_machine_only(
@@ -179,7 +179,11 @@ def test_a_server_without_tokens_is_for_this_machine_only(
             "error: there is no provider 'moon'; use local or azure; mindex has more: embedding.provider",
         ),
         (["--zzz"], 2, "error: No such option '--zzz'; see `mindex serve --help`"),
-        (["--db", "a", "--database-path", "b"], 2, "error: --db and --database-path are the same; give one of them"),
+        (
+            ["--db", "a", "--database-path", "b"],
+            2,
+            "error: --db cannot be combined with --database-path; pass one of them",
+        ),
     ],
 )
 def test_usage_errors_are_one_line(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from mindex import __version__
 from mindex.cli.open_memory import Context
 from mindex.cli.options import COMPLETE_VARIABLE, completed_by, global_options_first
 from mindex.cli.output import abandon_output, report_error
@@ -145,7 +146,7 @@ def _installed() -> Sequence[str]:
     shell_complete=completed_by("agents"),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@click.version_option(None, "-V", "--version", package_name="mindex")
+@click.version_option(__version__, "-V", "--version", prog_name="mindex")
 @click.pass_context
 def cli(ctx: click.Context, db: str | None, db_read: str | None, agent: str | None, as_json: bool) -> None:
     """One memory for all the AI clients on this machine.

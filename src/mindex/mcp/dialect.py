@@ -27,7 +27,7 @@ READS_FILES = Guidance(
     fill="ask the user to run `mindex index FOLDER`",
     add="ask the user to run `mindex add TEXT`",
     wait="search again in a moment",
-    vectors="they are being made, search again in a moment",
+    vectors="they are being computed; search again in a moment",
 )
 
 

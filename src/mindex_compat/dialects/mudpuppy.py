@@ -311,7 +311,7 @@ _GUIDANCE = Guidance(
     fill="`memory_add` fills it",
     add="`memory_add` adds one",
     wait="search again in a moment",
-    vectors="they are being made, search again in a moment",
+    vectors="they are being computed; search again in a moment",
 )
 
 DIALECT = Dialect(

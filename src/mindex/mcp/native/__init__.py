@@ -24,13 +24,13 @@ def _toolset(module: str, name: str) -> Callable[[MemoryHost], object]:
 
 
 _INSTRUCTIONS = (
-    "mindex is this machine's memory: indexed documents (handbooks, notes, architecture, decisions, conventions)"
-    " and what agents were told. Search it before answering or deciding anything that the user's project, team or"
-    " past work may have settled already, and before searching files by hand. `search` finds passages and memories;"
-    " `get` reads them whole; indented lines are stored text. `remember` facts, preferences, decisions and"
-    " corrections worth keeping beyond this"
-    " conversation, never secrets; `update` what has changed, `forget` what is wrong. `index` takes in a"
-    " folder; `status` tells what is there."
+    "mindex is the memory of this machine: indexed documents (handbooks, notes, architecture, decisions, conventions)"
+    " and entries that clients stored. Search it before you answer or decide anything that the user's project, team or"
+    " past work may have settled, and before you search files by hand. `search` finds passages and memories; `get`"
+    " reads them in full; indented lines are stored text. `remember` facts, preferences, decisions and corrections"
+    " that matter beyond this conversation, never secrets. If a result names a conflict, decide which memory is right,"
+    " or ask the user, and call `update` with its id and `supersedes`: the id of the other. `update` what has changed,"
+    " `forget` what is wrong; both can be undone. `index` adds a folder; `status` shows what is stored."
 )
 
 _COMMANDS = (
@@ -55,10 +55,10 @@ _COMMANDS = (
 )
 
 _GUIDANCE = Guidance(
-    fill="`index` takes in a folder, `remember` a fact",
+    fill="`index` adds a folder, `remember` a fact",
     add="`remember` adds one",
-    wait="search again in a moment; `status` says how much is there",
-    vectors="they are being made, search again in a moment",
+    wait="search again in a moment; `status` shows how much is there",
+    vectors="they are being computed; search again in a moment",
     include_expired="include_expired",
     settle="`update` with id: {newer}, supersedes: {older}",
     all_conflicts="`get` with refs: conflicts",

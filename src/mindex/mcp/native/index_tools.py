@@ -22,12 +22,12 @@ _PROGRESS_SECONDS = 0.1
 
 
 class IndexTools(Toolset):
-    @tool("Index a folder of markdown, or bring collections up to date.", REFRESHES)
+    @tool("Index a folder of markdown, or update collections.", REFRESHES)
     def index(
         self,
         ctx: Context[Any, Any],
         path: Annotated[str, Field(description=_PATH)] = "",
-        force: Annotated[bool, Field(description="Read unchanged files too")] = False,
+        force: Annotated[bool, Field(description="Also read unchanged files")] = False,
     ) -> CallToolResult:
         folders = [self.host.folder(path)] if path else []
         exclude = self.host.options.exclude
@@ -36,7 +36,7 @@ class IndexTools(Toolset):
         shown = _with_few_skipped(report)
         return tool_result(index_text(shown), to_json(shown), self.host.notes())
 
-    @tool("What is indexed, how much, with which model.", READS)
+    @tool("Show what is indexed, how much, and with which model.", READS)
     def status(self) -> CallToolResult:
         notes = list(self.host.notes())  # before the counts: an index that is done by then has all of them
         status, embedder = self._memory.status(), self._memory.models.embedder

@@ -23,9 +23,9 @@ def remember(memory: Memory, kind: str, text: str, fields: Mapping[str, Any], ta
     if kind == "turn":
         return _add_turn(memory, {**({"user_message": text} if text else {}), **fields}, tags)
     if kind not in KINDS:
-        raise UsageError(f"a {kind} cannot be remembered", f"use one of {', '.join(KINDS)}")
+        raise UsageError(f"unknown kind '{kind}'", f"use one of {', '.join(KINDS)}")
     if text or tags:
-        raise UsageError(f"a {kind} is told by its fields", "give all of it in fields")
+        raise UsageError(f"a {kind} consists of fields", "pass all values in fields")
     if kind == "profile":
         changes, replace = _profile_changes(fields)
         change = memory.profile.set(changes, replace=replace)
@@ -53,7 +53,7 @@ def update(memory: Memory, id_: str, fields: Mapping[str, Any], reason: str) -> 
     elif record.kind in FIELDS:
         change = memory.field_entries(record.kind).update(record.id, reason, **_known_fields(record.kind, fields))
     else:
-        raise UsageError(f"a {record.kind} has no fields to change", "give what changes by its own name")
+        raise UsageError(f"a {record.kind} has no fields to change", "pass each property under its own name")
     return fields_changed_text(change, "updated"), fields_changed_json(change)
 
 
@@ -66,7 +66,9 @@ def _profile_changes(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool
         return fields, False
     path, replace = fields["path"], fields.get("replace", False)
     if not isinstance(path, str) or not isinstance(replace, bool):
-        raise UsageError("path is a text, and replace true or false", 'write {"path": "user.name", "value": "Ada"}')
+        raise UsageError(
+            "path must be a text, and replace true or false", 'write {"path": "user.name", "value": "Ada"}'
+        )
     return {path: fields["value"]}, replace
 
 

@@ -22,17 +22,17 @@ DEFAULT_BUDGET = 4_000
 MAX_BUDGET = 25_000
 
 _SEARCH = (
-    'Search indexed documents and memories. Plain words are best; "phrase", AND, OR, NOT, prefix*, title:word are'
-    " strict. Notes say when nothing is relevant."
+    'Search indexed documents and memories. query: plain words work best; "phrase", AND, OR, NOT, prefix*, title:word'
+    " are strict. Notes say if nothing is relevant."
 )
 _GET = (
-    "Read records or files in full: ids from search (a unique start is enough), ID±2 (with the two before and after it"
-    " in its file or conversation), #5 (an entry's number), path, path:10-40, glob; also links:ID, backlinks:ID,"
-    " profile[.path], history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types, sessions."
+    "Read records or files in full. refs: ids from search, ID±2 (with two neighbours on each side in its file or"
+    " conversation), #5 (an entry's number), path, path:10-40, glob; also links:ID, backlinks:ID, profile[.path],"
+    " history:ID, timeline[:FROM..TO], due (skills), conflicts, tags, types, sessions."
 )
 _ABOUT = described(SEARCH_OPTIONS)
 
-Budget = Annotated[int, Field(description="Most tokens, 50-25000, default 4000")]
+Budget = Annotated[int, Field(description="Maximum tokens, 50-25000, default 4000")]
 
 
 class SearchTools(Toolset):
@@ -43,7 +43,7 @@ class SearchTools(Toolset):
         query: str,
         # written by scripts/reference: search options
         limit: Annotated[int | Omitted, _ABOUT["limit"]] = None,
-        offset: int = 0,
+        offset: Annotated[int, _ABOUT["offset"]] = 0,
         view: Annotated[View, _ABOUT["view"]] = "passages",
         budget: Annotated[int | Omitted, _ABOUT["budget"]] = None,
         mode: Annotated[Mode, _ABOUT["mode"]] = "hybrid",
@@ -53,12 +53,12 @@ class SearchTools(Toolset):
         collection: Texts = (),
         path: Annotated[str, _ABOUT["path"]] = "",
         tags: Annotated[Texts, _ABOUT["tags"]] = (),
-        all_tags: Texts = (),
+        all_tags: Annotated[Texts, _ABOUT["all_tags"]] = (),
         entities: Annotated[Texts, _ABOUT["entities"]] = (),
         min_importance: Annotated[int, _ABOUT["min_importance"]] = 0,
         min_confidence: Annotated[float, _ABOUT["min_confidence"]] = 0,
         after: Annotated[str, _ABOUT["after"]] = "",
-        before: str = "",
+        before: Annotated[str, _ABOUT["before"]] = "",
         as_of: Annotated[str, _ABOUT["as_of"]] = "",
         include_expired: bool = False,
         explain: bool = False,

@@ -15,8 +15,8 @@ from mindex.present.history import change_json, change_text, undo_json, undo_tex
 from mindex.present.to_json import Json, to_json
 
 _REMEMBER = (
-    "Keep a fact, preference, decision or correction beyond this conversation: one per call, in a sentence that is"
-    " clear without it. It names similar memories and conflicts: update or supersede those."
+    "Store a fact, preference, decision or correction: one per call, as text that is clear without this"
+    " conversation. The result names similar memories and conflicts: update or supersede those."
 )
 # What `remember` and `update` take of a memory.
 _PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()
@@ -33,7 +33,7 @@ Undo = Annotated[
     str | Omitted,
     # Models write numbers and `true`, whatever the schema says.
     BeforeValidator(lambda value: {True: _LATEST, False: None}[value] if isinstance(value, bool) else _text(value)),
-    Field(description="A change's number, or true for the latest"),
+    Field(description="A change's number, or true: the latest"),
 ]
 
 
@@ -46,15 +46,15 @@ class WriteTools(Toolset):
     def remember(
         self,
         text: str = "",
-        type: Annotated[str, Field(description=f"Default by rules: {', '.join(TYPES)}")] = "",
+        type: Annotated[str, Field(description=f"Default: estimated; {', '.join(TYPES)}")] = "",
         importance: Annotated[int | Omitted, Field(description="1-10")] = None,
         confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
         tags: Texts = (),
-        entities: Annotated[Texts | Omitted, Field(description="Default: found")] = None,
+        entities: Annotated[Texts | Omitted, Field(description="Names; default: detected")] = None,
         summary: str = "",
-        context: Annotated[str, Field(description="What it belongs to")] = "",
+        context: Annotated[str, Field(description="A project or topic")] = "",
         source: str = "",
-        expires: Annotated[str | Omitted, Field(description="30d or a date")] = None,
+        expires: Annotated[str | Omitted, Field(description="30d, 2027-01-31")] = None,
         supersedes: Annotated[str, Field(description="Id it replaces")] = "",
         kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
         fields: Fields = None,
@@ -62,11 +62,11 @@ class WriteTools(Toolset):
         if kind != "memory":
             return tool_result(*other_kinds.remember(self._memory, kind, text, fields or {}, tags), self.host.notes())
         if fields:
-            raise UsageError("a memory has no fields", "say it in the text, or name its kind")
+            raise UsageError("a memory has no fields", "put it in the text, or pass another kind")
         result = self._memory.add(**_properties(locals()))
         return tool_result(add_text(result), to_json(result), self.host.notes())
 
-    @tool("Change a memory: give what changes; or restore it, or undo a change.", REVISES)
+    @tool("Change a memory by id: pass a new text or other values, or restore, or undo.", REVISES)
     def update(
         self,
         id: str,
@@ -80,9 +80,9 @@ class WriteTools(Toolset):
         context: str | Omitted = None,
         source: str | Omitted = None,
         expires: Annotated[str | Omitted, Field(description="Empty: never")] = None,
-        supersedes: str | Omitted = None,
+        supersedes: Annotated[str | Omitted, Field(description="Id it replaces")] = None,
         fields: dict[str, Any] | Omitted = None,
-        restore: Annotated[bool, Field(description="What was forgotten or superseded")] = False,
+        restore: Annotated[bool, Field(description="Bring back a forgotten or superseded memory")] = False,
         undo: Undo = None,
         reason: str = "",
     ) -> CallToolResult:
@@ -91,11 +91,11 @@ class WriteTools(Toolset):
         if not given:
             raise UsageError(
                 f"there is nothing to change in '{id}'",
-                f"give one or more of {', '.join(_PROPERTIES)}; or fields, restore or undo",
+                f"pass one or more of {', '.join(_PROPERTIES)}; or fields, restore or undo",
             )
         if given > 1:
             raise UsageError(
-                "update does one thing at a time", "give either what changes, or fields, or restore, or undo"
+                "update makes one kind of change per call", "pass new values, or fields, or restore, or undo"
             )
         if fields:
             return tool_result(*other_kinds.update(self._memory, id, fields, reason), self.host.notes())
@@ -116,7 +116,7 @@ class WriteTools(Toolset):
         change, undone = self._memory.undo(reference)
         return tool_result(undo_text(change, undone), undo_json(change, undone), self.host.notes())
 
-    @tool("Take a memory that is wrong or unwanted out of every search; `update` restores it.", REFRESHES)
+    @tool("Exclude a wrong or unwanted memory, by id, from every search; `update` restores it.", REFRESHES)
     def forget(self, id: str, reason: str = "") -> CallToolResult:
         return self._changed(self._memory.forget(id, reason), "forgotten", forgotten=True)
 
