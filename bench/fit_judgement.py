@@ -55,7 +55,8 @@ BY_WORDS_UNUSED = (*UNUSED, "cosine", "unread", "unread_keyword", "unlisted")
 # Questions of these sets have answers in each other's texts.
 RELATED = (("lme_sessions_dev", "lme_turns_dev"), ("hatch_docs", "pymdown_docs"))
 FOREIGN_SHARE = 0.10  # of the foreign questions of mixtures may have a confident hit
-SILENT_SHARE = 0.003  # of the questions with an answer may be told that nothing is relevant
+SILENT_SHARE = 0.002  # of the questions with an answer may be told that nothing is relevant, set by set
+MIN_KEYWORD = 0.3  # of texts with the same words, that with the better BM25 is first: a decision, not fitted
 
 DERIVED = ("title", "heading", "file", "identifier", "keywords")  # categories of the derived questions
 WITHOUT = " without it"  # ends the name of a mixture without the question's own set
@@ -282,6 +283,7 @@ def minimized(table: Table) -> Numbers:
     stiff = np.array([0.02] * shared + [0.3] * extra)
     stiff[COLUMNS.index("kind")] = 1e-4
     bounds = [(0, None) if name in HELPS else (None, None) for name in COLUMNS] + [(None, None)] * extra
+    bounds[COLUMNS.index("keyword")] = (MIN_KEYWORD, None)
     answers = ~table.is_foreign & np.logical_or.reduceat(table.right, table.start[:-1])
     rights = np.flatnonzero(table.right)
     per_case = np.add.reduceat(table.right.astype(float), table.start[:-1])
@@ -383,9 +385,25 @@ def print_table(table: Table, weights: Numbers, floor: float, name: str) -> None
         print(f'{name} "{group}": ({", ".join(f"{own[term]:.3g}" for term in TERMS)}),')
     named_weights = ", ".join(f'"{one}": {by_group["file"][one]:.3g}' for one in NAMES)
     print(f"{name} NAMED = {{{named_weights}}}  NEIGHBOUR = {by_group['file']['neighbour']:.3g}")
-    best = bests(table, weights)
-    answered = np.array([top for case, top in zip(table.cases, best, strict=True) if not case.foreign])
-    print(f"{name} MIN_LOG_ODDS = {np.quantile(answered, SILENT_SHARE) - floor:.3g}")
+    print(f"{name} MIN_LOG_ODDS, MIN_COSINE = {silent_below(table, weights, floor)}")
+
+
+def silent_below(table: Table, weights: Numbers, floor: float) -> tuple[float, float]:
+    """The log-odds and the cosine below which nothing is relevant: most foreign questions are, and few others."""
+    best = bests(table, weights) - floor
+    place = COLUMNS.index("cosine")
+    nearest = np.maximum.reduceat(table.rows[:, place], table.start[:-1]) / 10 + judgement.USUAL_COSINE
+
+    def share(foreign: bool, odds: float, cosine: float) -> float:
+        below: dict[str, list[float]] = defaultdict(list)
+        for case, top, near in zip(table.cases, best, nearest, strict=True):
+            if case.foreign == foreign:
+                below[case.store if foreign else family(case.set)].append(float(top < odds and near < cosine))
+        return mean([mean(found) for found in below.values()])
+
+    limits = [(odds, cosine) for odds in np.arange(-4, -1, 0.25) for cosine in (*np.arange(0.1, 0.5, 0.05), 9.0)]
+    allowed = [one for one in limits if share(False, *one) <= SILENT_SHARE]
+    return max(allowed, key=lambda one: share(True, *one), default=(-9.0, 0.0))
 
 
 def fit(folder: Path) -> None:

@@ -62,7 +62,8 @@ def comparable(answer: Any) -> Any:
     if isinstance(answer, dict):
         if "results" in answer:
             answer = {**answer, "results": sorted(answer["results"], key=lambda one: str(one["id"]))}
-        left_out = ("access_count", "last_accessed", "size_bytes", "caches", "score", "tokens", "stages", "notes")
+        unlike = ("score", "tokens", "stages", "relevance", "notes")
+        left_out = ("access_count", "last_accessed", "size_bytes", "caches", *unlike)
         return {key: comparable(value) for key, value in answer.items() if key not in left_out}
     return [comparable(one) for one in answer] if isinstance(answer, list) else answer
 

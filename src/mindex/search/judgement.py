@@ -12,7 +12,7 @@ from operator import mul
 
 from mindex.datatypes import Stage
 from mindex.search.candidates import Candidates
-from mindex.search.judgement_weights import BY_WORDS, MIN_LOG_ODDS, NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
+from mindex.search.judgement_weights import BY_WORDS, MIN_COSINE, MIN_LOG_ODDS, NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
 from mindex.store.base import ScoredRecord
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 
@@ -25,7 +25,7 @@ _CARRIED = 1.0
 # A hit that only another wording of the query has found is a little less likely an answer.
 _OF_VARIANT = -0.5
 _MAX_SURPRISE = 40.0
-_USUAL_COSINE = 0.3
+USUAL_COSINE = 0.3
 _MAX_WORDS = 12
 _USUAL_ENTRY, _SHORTEST, _LONGEST = 60, 20, 3_000  # characters of an entry; those of a chunk are not known
 
@@ -61,12 +61,11 @@ def relevance(log_odds: float) -> float:
     return 1 / (1 + exp(-log_odds)) if log_odds > -30 else 0.0
 
 
-def stands_out(chance: float) -> bool:
-    """Whether a hit of this relevance is better than what any store has for a query that it cannot answer."""
-    return chance >= _MIN_RELEVANCE
-
-
-_MIN_RELEVANCE = relevance(MIN_LOG_ODDS)
+def stands_out(scores: Scores, candidates: Candidates) -> bool:
+    """Whether a candidate is better than what any store has for a query that it cannot answer, or nearer to it."""
+    if max(scores.total.values(), default=MIN_LOG_ODDS - 1) >= MIN_LOG_ODDS:
+        return True
+    return max(candidates.cosines.values(), default=0.0) >= MIN_COSINE
 
 
 def judge(candidates: Candidates) -> Scores:
@@ -108,7 +107,7 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
         group = group_of[hit.kind]
         by_words = not cosines or id_ in candidates.unembedded
         fluency = 1.0 if by_words else fluencies.get(id_, usual_fluency)
-        nearness = 0.0 if by_words else cosines.get(id_, furthest.get(group, 0.0)) - _USUAL_COSINE
+        nearness = 0.0 if by_words else cosines.get(id_, furthest.get(group, 0.0)) - USUAL_COSINE
         score = keyword.get(id_)
         if score is None:
             share, surprise, score, listed = 0.0, 0.0, 0.0, unlisted

@@ -97,8 +97,8 @@ def rank(
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
     order = scores.ordered()
     judged = scores if is_judged(query) else odds
-    # A record with every word of the query is never hidden.
-    nothing = candidates.matched_share < 1 and not any(stands_out(relevance(one)) for one in judged.total.values())
+    # A record with every word of the query is never hidden, and no reranker hides what stood out before.
+    something = candidates.matched_share >= 1 or stands_out(judged, candidates)
     if query.rerank:
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
         notes += said
@@ -118,8 +118,7 @@ def rank(
             literal := substring_answer(store, query, retrieved.parsed.text, notes, settings.candidates)
         ):
             return literal
-        # A reranker orders and labels; it does not empty a page.
-        if query.floor is None and nothing and not any(map(stands_out, chances.values())):
+        if query.floor is None and not something and not stands_out(judged, candidates):
             kept = []
         if not kept and not retrieved.vacant:
             nearest = min(chances, key=lambda id_: (-chances[id_], id_), default="")
