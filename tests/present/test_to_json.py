@@ -98,6 +98,9 @@ def test_an_explanation_has_the_published_keys_and_rounded_numbers() -> None:
     trace = Trace((Stage("keyword", 1 / 3),), keyword_rank=1, cosine_zscore=2 / 3, model_fluency=1.0, matched_share=0.5)
     assert to_json(Hit(Record(id="a", kind="memory", text="tea"), 0.3, 1 / 7, trace)) == {
         "keyword_rank": 1,
+        "matched_share": 0.5,
+        "cosine_zscore": 0.6667,
+        "model_fluency": 1.0,
         "coverage": 0.5,
         "z": 0.6667,
         "g": 1.0,

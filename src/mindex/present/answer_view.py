@@ -314,7 +314,7 @@ def _best_line(layout: Layout, gains: Sequence[float], terms: QueryTerms, most: 
     """The words of the passage with the most gain that answer, in about `most` bytes; '' for a text without any."""
     if not gains:
         return ""
-    best = layout.passages[max(range(len(gains)), key=lambda i: (gains[i], -i))]
+    best = layout.passages[max(range(len(gains)), key=lambda i: (not layout.passages[i].is_heading, gains[i], -i))]
     text = layout.text[best.start : best.end]
     left_out = FENCE if best.is_code else HEADING
     text = "\n".join(line for line in text.split("\n") if not left_out.match(line)).strip() or text

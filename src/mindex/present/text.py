@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mindex.present.fence import body, continued, inline, one_line
 from mindex.present.passage_layout import GAP
 from mindex.present.record_view import RecordView, field_text, shortened_place, with_lines
-from mindex.present.to_json import to_json
+from mindex.present.to_json import SHORT_NAMES, to_json
 from mindex.text_match import matched_ranges
 
 if TYPE_CHECKING:
@@ -217,10 +217,10 @@ def _facts(row: RecordView, templates: Mapping[str, str]) -> list[str]:
 
 
 def explanation(hit: Hit) -> str:
-    """Why a hit ranks where it does: `cosine 0.61, z 4.2, …; keyword +0.31, vector +0.35, domain +0.2`."""
+    """Why a hit ranks where it does: `cosine 0.61, cosine zscore 4.2, …; kind -2.79, cosine +1.2, domain +1.05`."""
     facts = to_json(hit)
-    del facts["stages"]
-    signals = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+    shown = [name for name in facts if name != "stages" and name not in SHORT_NAMES]
+    signals = ", ".join(f"{name.replace('_', ' ')} {facts[name]}" for name in shown)
     return f"{signals}; {', '.join(f'{stage.name} {round(stage.change, 6):+g}' for stage in hit.trace.stages)}"
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
 from functools import cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mindex.clock import to_iso
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 TIMES = ("at", "since", "oldest", "newest")
+# Short names that `explain` had in 0.1.0: they stay in JSON beside the full ones until 1.0.
+SHORT_NAMES = {"coverage": "matched_share", "z": "cosine_zscore", "g": "model_fluency"}
 WHOLE = 0  # digits of a number that becomes an integer
 _EXACT, _TIME = -1, -2  # in the place of digits: not rounded; written as ISO 8601
 
@@ -74,9 +77,10 @@ RULES: Mapping[str, Rule] = {
     ),
     "Trace": Rule(
         shown=("keyword_rank", "keyword_score", "vector_rank", "cosine", "matched_share", "cosine_zscore",
-               "model_fluency", "rerank"),
-        rename={"matched_share": "coverage", "cosine_zscore": "z", "model_fluency": "g"},
-        digits=_digits(4, "keyword_score", "cosine", "matched_share", "cosine_zscore", "model_fluency", "rerank"),
+               "model_fluency", "rerank", *SHORT_NAMES),
+        digits=_digits(4, "keyword_score", "cosine", "matched_share", "cosine_zscore", "model_fluency", "rerank",
+                       *SHORT_NAMES),
+        views={short: attrgetter(name) for short, name in SHORT_NAMES.items()},
     ),
     "Stage": Rule(digits={"change": 6}),
     # ── entries ──
