@@ -9,10 +9,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from mindex.entry_points import GROUPS
+from mindex.memory import Memory
 from tests.mcp.handshakes import INITIALIZED, initialize, request
 from tests.running import run_here
 from tests.test_docs import PAGES, fences
@@ -37,13 +39,14 @@ BOOKMARKS = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 
 
 def test_every_example_of_the_page_is_in_a_file_that_is_used_here() -> None:
-    written = [path.read_text(encoding="utf-8") for path in [*SOURCES, PLUGIN / "pyproject.toml"]]
+    files = [*SOURCES, PLUGIN / "pyproject.toml", Path(__file__)]
+    written = [path.read_text(encoding="utf-8") for path in files]
     shown = fences(PAGE, "py")
     shown += re.findall(r"^    ```\w+\n(.*?)^    ```$", PAGE.replace("```sh", "~~~"), re.MULTILINE | re.DOTALL)
     assert len(shown) >= len(GROUPS)
     for block in shown:
         text = "\n".join(line.removeprefix("    ") if block.startswith("    ") else line for line in block.splitlines())
-        assert any(text in one for one in written), text
+        assert any(text in one or indent(text, "    ") in one for one in written), text
 
 
 def test_the_page_explains_every_entry_point() -> None:
@@ -112,6 +115,14 @@ def test_the_plugin_is_installed_and_used(mindex_with_plugin: Path, tmp_path: Pa
     by_vector = json.loads(run("search", "loging", "--mode", "vector", "--json"))  # no word of it is stored
     assert "logging" in by_vector["results"][0]["text"]
     assert all(check["ok"] for check in json.loads(run("doctor", "--json"))["checks"])
+
+
+def test_an_embedder_is_tested_by_the_library(install: Install, tmp_path: Path) -> None:
+    source = (PLUGIN / "src" / "mindex_bookmarks" / "embedder.py").read_text("utf-8")
+    install("trigrams", f"{source}\n\nMINDEX_INTERFACE = 1\n", {"embedders/trigrams": "trigrams:create"})
+    with Memory(tmp_path / "memory.db", options={"embedding.provider": "trigrams"}) as memory:
+        memory.add("Write-ahead logging")
+        assert memory.search("loging", mode="vector").hits
 
 
 # ── the modules ───────────────────────────────────────────────────────────────────────────────────────────────

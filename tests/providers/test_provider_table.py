@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from mindex.datatypes import Role
-from mindex.provider_table import BY_ROLE, PROVIDERS, default_url, trusts_imported_vectors
-from mindex.providers.base import maker
+from mindex.provider_table import BY_ROLE, PROVIDERS, Provider, default_url, trusts_imported_vectors
+from mindex.providers.base import ProviderSettings, maker
+from mindex.providers.embed.base import create_embedder
 from mindex.providers.packaged_models import BUILT_IN
+from tests.providers.servers import ModelServer
 
 ROWS: list[tuple[Role, str]] = [(role, provider) for role, providers in BY_ROLE.items() for provider in providers]
 
@@ -36,3 +40,11 @@ def test_only_vectors_of_models_with_a_verified_checksum_are_imported_without_a_
 
 def test_a_provider_that_is_no_server_has_no_default_address() -> None:
     assert [default_url(name) for name in ("local", "llama-cpp", "unknown")] == ["", "", ""]
+
+
+def test_a_compatible_server_needs_a_row_and_a_name_alone(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cast(dict[str, Provider], PROVIDERS), "new", Provider("https://new.example", module="openai"))
+    monkeypatch.setitem(cast(dict[Role, tuple[str, ...]], BY_ROLE), "embedding", ("new",))
+    embedder = create_embedder(ProviderSettings("new", "a-model", url=server.url, api_key=server.key))
+    assert embedder is not None and embedder.embed_query("a harbour").size == embedder.model.dimensions
+    assert server.asked[-1].path == "/v1/embeddings"

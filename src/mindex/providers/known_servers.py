@@ -44,9 +44,6 @@ _INTERFACES = {
         missing="run: lms get {model} and then lms load {model}",
         missing_unnamed="load a model in LM Studio",
     ),
-    # OpenAI itself, or any compatible server at `url`.
-    "openai": _Interface(_OPENAI_ENDS, "/v1", needs_key=True),
-    "groq": _Interface(_OPENAI_ENDS, "/v1", needs_key=True),
     "azure": _Interface(
         _OPENAI_ENDS,
         needs_key=True,
@@ -59,6 +56,8 @@ _INTERFACES = {
     # Any server with a `/v1/rerank`.
     "http": _Interface("/rerank", "/v1", start="is it running? check rerank.url"),
 }
+# OpenAI itself, any compatible server at `url`, and every provider whose row in the table is all that is known of it.
+_COMPATIBLE_WITH_OPENAI = _Interface(_OPENAI_ENDS, "/v1", needs_key=True)
 
 
 class _Unusable(Exception):
@@ -67,7 +66,7 @@ class _Unusable(Exception):
 
 def server_spec(role: Role, settings: ProviderSettings, model: str) -> ServerSpec:
     """Return how the configured provider is asked for this model. What is wrong with the settings is said in it."""
-    interface = _INTERFACES[settings.provider]
+    interface = _INTERFACES.get(settings.provider, _COMPATIBLE_WITH_OPENAI)
     spec = ServerSpec(
         role,
         settings.provider,
@@ -103,7 +102,8 @@ def _address(role: Role, settings: ProviderSettings, model: str) -> Address:
     if settings.provider == "http" and not settings.url:
         remedy = "set rerank.url, for example http://127.0.0.1:8080/v1/rerank"
         raise _Unusable("the http reranker has no address", remedy)
-    default, interface = PROVIDERS[settings.provider].url, _INTERFACES[settings.provider]
+    default = PROVIDERS[settings.provider].url
+    interface = _INTERFACES.get(settings.provider, _COMPATIBLE_WITH_OPENAI)
     try:
         address = parse_address(settings.url or default)
     except ValueError as error:
