@@ -33,6 +33,7 @@ from mindex.search.filters import make_filters
 from mindex.search.fuse import JUDGED
 from mindex.search.judgement_weights import TERMS
 from mindex.search.names import QueryName, name_of
+from mindex.search.retrieval import retrieve
 from mindex.search.word_evidence import holds_all
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 from mindex_eval.assessment import effective_settings
@@ -136,7 +137,8 @@ def case_of(runner: QuestionRunner, question: Question, of_set: str, store: str)
     """Ask one question, and keep what the search knows of the candidates before any weight is applied."""
     memory = runner.measured.memory
     filters = make_filters(memory.store, "main", **runner._scope(question.group))
-    _, retrieved = memory._search._retrieved(Query(question.text, filters, fusion=JUDGED))
+    query = Query(question.text, filters, fusion=JUDGED)
+    retrieved = retrieve(memory._search._retrieval(query), query)
     found = judgement.evidence(retrieved.candidates)
     hits = {hit.id: hit for hit in (*retrieved.candidates.keyword, *retrieved.candidates.vector)}
     ids = kept(found, {id_: kind_group(hit.kind) for id_, hit in hits.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,15 +16,22 @@ from tests.conftest import write
 from tests.providers.servers import ModelServer
 
 MAX_CALLS = 6
+MAX_FRAMES = 4
 ASKS_NO_DATABASE = "maintenance.damaged"  # what calls before it have found
 PAGES = {f"{n}.md": f"# Ship {n}\n\nParcels of ship {n} wait in hall {n} of the harbour.\n" for n in range(30)}
+
+
+def frames_since(method: str) -> int:
+    """How many frames are between a method of `Memory` and the caller of the caller; 0 outside of it."""
+    names = [one.frame.f_code.co_qualname for one in inspect.stack(0)[2:]]
+    return names.index(f"Memory.{method}") if f"Memory.{method}" in names else 0
 
 
 class CountingGroup:
     """A group of a store that notes its calls."""
 
-    def __init__(self, name: str, group: object, calls: list[str]) -> None:
-        self._name, self._group, self._calls = name, group, calls
+    def __init__(self, name: str, group: object, calls: list[str], frames: dict[str, int]) -> None:
+        self._name, self._group, self._calls, self._frames = name, group, calls, frames
 
     def __getattr__(self, name: str) -> object:
         method = getattr(self._group, name)
@@ -31,6 +39,7 @@ class CountingGroup:
         def counted(*arguments: object, **options: object) -> object:
             if (call := f"{self._name}.{name}") != ASKS_NO_DATABASE:
                 self._calls.append(call)
+                self._frames[call] = max(frames_since(Memory.search.__name__), self._frames.get(call, 0))
             return method(*arguments, **options)
 
         return counted
@@ -41,9 +50,10 @@ class CountingStore:
 
     def __init__(self, inner: Store) -> None:
         self.calls: list[str] = []
+        self.frames: dict[str, int] = {}  # the most between `Memory.search` and each call
         self._inner = inner
         for group in GROUPS:
-            setattr(self, group, CountingGroup(group, getattr(inner, group), self.calls))
+            setattr(self, group, CountingGroup(group, getattr(inner, group), self.calls, self.frames))
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
@@ -81,6 +91,21 @@ def test_a_hybrid_search_calls_the_store_at_most_six_times_and_once_for_conflict
         answer = memory.search(query, limit=limit, floor=0, passages=passages)
         assert (answer.tier, bool(answer.hits)) == ("hybrid", True)
         assert len(store.calls) <= MAX_CALLS + shows_memories(answer), store.calls
+
+
+@pytest.mark.parametrize("query", ["parcels of ship 7", '"hall 9" AND parcels', "harbour NOT hall"])
+def test_a_search_is_at_most_four_frames_from_the_store(memory: Memory, store: CountingStore, query: str) -> None:
+    store.frames.clear()
+    for options in (
+        {},
+        {"mode": "keyword"},
+        {"mode": "vector"},
+        {"fusion": "signals"},
+        {"limit": 40, "passages": True},
+    ):
+        assert memory.search(query, **options).hits  # type: ignore[arg-type]
+    assert {"retrieval.keyword", "retrieval.nearest", "caches.get"} <= store.frames.keys()
+    assert max(store.frames.values()) <= MAX_FRAMES, store.frames
 
 
 def test_a_keyword_search_calls_the_store_at_most_three_times_and_once_for_conflicts_of_memories(

@@ -49,7 +49,8 @@ def put_newer_first(
     window = [id_ for id_ in order[: 2 * _WINDOW] if id_ in records and records[id_].kind in ("memory", "turn")]
     window = window[:_WINDOW]
     memories = [id_ for id_ in window if records[id_].kind == "memory"]
-    links = _links(store, memories)
+    linked = store.entries.links_of(memories, CONFLICT_LINK) if memories else {}
+    links = {id_: linked.get(id_, ()) for id_ in memories}  # one without any has an empty tuple
     pairs = _differences(query.text, [records[id_] for id_ in window], links)
     if not pairs:
         return NewerFirst({}, links)
@@ -67,12 +68,6 @@ def put_newer_first(
     for (before, after), difference in sorted(pairs.items(), key=lambda pair: _date(records[pair[0][1]])):
         older.setdefault(before, Older(after, difference.before, _date(records[after])))
     return NewerFirst(older, links)
-
-
-def _links(store: Store, memories: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The conflict links of memories; one without any has an empty tuple."""
-    found = store.entries.links_of(list(memories), CONFLICT_LINK) if memories else {}
-    return {id_: found.get(id_, ()) for id_ in memories}
 
 
 def _differences(

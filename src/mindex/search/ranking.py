@@ -127,7 +127,7 @@ def rank(
         elif kept:
             notes += (NO_CONFIDENT_MATCH,)
     page = _page(query, kept, scores, candidates, context, records)
-    hits = _hits(store, page, candidates, scores, chances, records, floor)
+    hits = _hits(page, candidates, scores, chances, {one.id: one for one in _records(store, page, records)}, floor)
     if query.passages and retrieved.vector is not None and retrieval.embedder is not None and hits:
         hits = with_piece_cosines(store, retrieval.embedder.embedder.model, retrieved.vector, hits)
     if newer.older:
@@ -368,15 +368,13 @@ def _spreadable(
 
 
 def _hits(
-    store: Store,
     page: Sequence[str],
     candidates: Candidates,
     scores: Scores,
     chances: Mapping[str, float],
-    known: dict[str, Record],
+    records: Mapping[str, Record],
     floor: float,
 ) -> tuple[Hit, ...]:
-    records = {record.id: record for record in _records(store, page, known)}
     found = [enumerate(hits, start=1) for hits in (candidates.keyword, candidates.vector)]
     keyword, vector = ({hit.id: (rank, hit.score) for rank, hit in ranks if hit.id in records} for ranks in found)
     least_share = min(candidates.matched_shares.values(), default=0.0)

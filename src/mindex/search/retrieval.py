@@ -70,23 +70,9 @@ class Retrieved:
     statistics: TermStatistics | None = None  # how common the query's tokens are, if they were counted
 
 
-def retrieve(of: Retrieval, query: Query) -> Retrieved:
+def retrieve(of: Retrieval, query: Query, parsed: ParsedQuery | None = None) -> Retrieved:
     """The candidates of a query. A strict one that finds nothing is searched again for any of its words."""
-    parsed = parse(query.text)
-    found = _retrieved(of, query, parsed)
-    if found.candidates.keyword or found.candidates.vector:
-        return found
-    if parsed.strict:
-        loose = _retrieved(of, query, parse_plain(parsed.text))
-        if loose.candidates.keyword or query.mode == "vector":
-            return replace(loose, notes=(LOOSELY_FOUND, *loose.notes))
-    if not found.past:
-        vacant = vacancy_note(of.store, query.filters, query.guidance)
-        return replace(found, notes=(vacant,), vacant=True) if vacant else found
-    return found
-
-
-def _retrieved(of: Retrieval, query: Query, parsed: ParsedQuery) -> Retrieved:
+    parsed = parsed or parse(query.text)
     # What a strict query demands holds for vectors as well: `NOT x` keeps x out of the nearest.
     filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
     past = _past(of.store, query.filters)
@@ -119,7 +105,20 @@ def _retrieved(of: Retrieval, query: Query, parsed: ParsedQuery) -> Retrieved:
         if len(past) >= _MAX_EMBEDDED:
             notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
     vector = vector if nearest is not None else None
-    return Retrieved(parsed, candidates, tuple(notes), past, vector=vector, statistics=words.statistics)
+    found = Retrieved(parsed, candidates, tuple(notes), past, vector=vector, statistics=words.statistics)
+    return found if candidates.keyword or candidates.vector else _found_nothing(of, query, found)
+
+
+def _found_nothing(of: Retrieval, query: Query, found: Retrieved) -> Retrieved:
+    """What any of the words of a strict query finds, or why there is nothing to find."""
+    if found.parsed.strict:
+        loose = retrieve(of, query, parse_plain(found.parsed.text))
+        if loose.candidates.keyword or query.mode == "vector":
+            return replace(loose, notes=(LOOSELY_FOUND, *loose.notes))
+    if not found.past:
+        vacant = vacancy_note(of.store, query.filters, query.guidance)
+        return replace(found, notes=(vacant,), vacant=True) if vacant else found
+    return found
 
 
 def _keyword(of: Retrieval, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> KeywordCandidates:

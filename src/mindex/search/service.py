@@ -200,30 +200,39 @@ class SearchService:
             self._embedder[1].close()
 
     def _answer(self, query: Query, domain: str | None) -> Answer:
-        retrieval, retrieved = self._retrieved(query)
+        try:
+            retrieval = self._retrieval(query)
+            retrieved = retrieve(retrieval, query)
+        except EmbeddingError as error:
+            retrieval, retrieved = self._retrieved_again(query, error)
+        if retrieval.space is not None and (notes := self._selection.notes()):
+            retrieved = replace(retrieved, notes=(*retrieved.notes, *notes))
         return rank(retrieval, retrieved, query, self._ranking, self._stages, domain)
 
-    def _retrieved(self, query: Query) -> tuple[Retrieval, Retrieved]:
-        """The candidates from one space; if the model is changed during the search, search again.
+    def _retrieval(self, query: Query, active: ActiveEmbedder | None = None) -> Retrieval:
+        by_words = Retrieval(self._store, None, self._ranking.candidates, self._ranking.refining)
+        if query.mode == "keyword":
+            return by_words
+        active = active or self._selection.last_active() or self._selection.active()
+        return replace(by_words, embedder=self._embedder_for(active), space=active.space)
+
+    def _retrieved_again(self, query: Query, failure: EmbeddingError) -> tuple[Retrieval, Retrieved]:
+        """The candidates from the new space if the model was changed during the search.
 
         Vectors that do not fit the stored ones, as a server's may from one moment to the next, leave the keywords.
         """
-        by_words = Retrieval(self._store, None, self._ranking.candidates, self._ranking.refining)
-        if query.mode == "keyword":
-            return by_words, retrieve(by_words, query)
-        active = self._selection.last_active() or self._selection.active()
-        for _ in range(_MAX_SPACE_CHANGES):
+        for _ in range(_MAX_SPACE_CHANGES - 1):
+            if not isinstance(failure, SpaceChangedError):
+                break
             try:
-                retrieval = replace(by_words, embedder=self._embedder_for(active), space=active.space)
-                found = retrieve(retrieval, query)
-                return retrieval, replace(found, notes=(*found.notes, *self._selection.notes()))
+                retrieval = self._retrieval(query, self._selection.active())
+                return retrieval, retrieve(retrieval, query)
             except EmbeddingError as error:
                 failure = error
-                if not isinstance(error, SpaceChangedError):
-                    break
-                active = self._selection.active()
-        found = retrieve(by_words, replace(query, mode="keyword"))
-        return by_words, replace(found, notes=(*found.notes, f"no vectors: {failure}"))
+        by_words = replace(query, mode="keyword")
+        retrieval = self._retrieval(by_words)
+        found = retrieve(retrieval, by_words)
+        return retrieval, replace(found, notes=(*found.notes, f"no vectors: {failure}"))
 
     def _checked(self, query: Query) -> tuple[Query, tuple[str, ...]]:
         """The query with its amounts in range, and notes on what had to be cut."""
