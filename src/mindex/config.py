@@ -155,6 +155,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "secrets.mode", "redact", one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"
     ),
+    Setting(
+        "secrets.rules",
+        "",
+        parse_text,
+        "TOML file with more rules for secrets; in the user file only",
+        only_in_user_file=True,
+    ),
     Setting("memory.grace_days", 30.0, parse_number(0), "days after its expiry that a memory is removed for good"),
     Setting(
         "memory.supersede",

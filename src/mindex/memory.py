@@ -108,7 +108,7 @@ class Memory:
         self._agent = settings.text("agent")
         self._views: dict[Principal, Memory] = {}
         self._making_view = Lock()
-        self._redactor = Redactor(settings.secrets_mode)
+        self._redactor = Redactor.of(settings)
         redact = self._redactor.for_reading().redact_text
         days, rows = settings.number("access_log.days"), settings.whole("access_log.rows")
         self._access_log = AccessLog(self.store, redact, days=days, rows=rows)

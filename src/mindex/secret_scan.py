@@ -35,7 +35,7 @@ class SecretScan:
         return tuple(self._findings())
 
     def _findings(self) -> Iterator[SecretFinding]:
-        shown = Redactor().redact_text
+        shown = replace(self._redactor, mode="redact").redact_text
         for stored in self._texts():
             for match in self._redactor.find(stored.text):
                 line = stored.first_line + match.line - 1 if stored.first_line else 0
@@ -90,7 +90,11 @@ class SecretScan:
             return
         clean = tuple(pattern for pattern in collection.exclude if not self._redactor.find(pattern))
         self._store.files.put_collection(
-            replace(collection, exclude=clean, context=Redactor().redact_text(collection.context))
+            replace(
+                collection,
+                exclude=clean,
+                context=replace(self._redactor, mode="redact").redact_text(collection.context),
+            )
         )
 
     def _texts(self) -> Iterator[_StoredText]:

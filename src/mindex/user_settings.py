@@ -27,6 +27,8 @@ def set_setting(key: str, text: str) -> Configured:
             f"the value of {key} contains a secret ({', '.join(kinds)})", f"set {setting.variable} instead"
         )
     value = check_file_value(setting, text)
+    if key == "secrets.rules":
+        Redactor(rules=text).check_rules()
     held = list(value) if isinstance(value, tuple) else value
     _edit(path, lambda before: toml_edit.set_key(before, key.split("."), held))
     return Configured(setting, value, str(path))

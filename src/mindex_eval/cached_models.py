@@ -9,8 +9,6 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-
 from mindex.datatypes import Model, VectorArray
 from mindex.errors import StoreError
 from mindex.evaluation_parts import (
@@ -86,21 +84,23 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
         def vectors(missing: list[str]) -> list[bytes]:
-            return [vector.tobytes() for vector in self._inner.embed(missing).astype(np.float32)]
+            return [vector.tobytes() for vector in self._inner.embed(missing).astype("float32")]
+
+        import numpy as np  # a lean installation has none, and measures keywords
 
         self.load()  # also when every text is cached: storing vectors needs the model's dimensions
         rows = _cached(self._cache, _TEXTS, [(self._key(text), text) for text in texts], vectors)
         if not rows:
             return np.empty((0, self.model.dimensions), np.float32)
-        return np.stack([np.frombuffer(row, np.float32) for row in rows])
+        return np.stack([_vector(row) for row in rows])
 
     def embed_query(self, text: str) -> VectorArray:
         key = self._key(text)
         known = None if self.fresh else self._cache.caches.get(_QUERIES, key)
         if known is None:
-            known = self._inner.embed_query(text).astype(np.float32).tobytes()
+            known = self._inner.embed_query(text).astype("float32").tobytes()
             self._cache.caches.put(_QUERIES, key, known)
-        return np.frombuffer(known, np.float32)
+        return _vector(known)
 
     @cached_property
     def name(self) -> str:
@@ -112,20 +112,26 @@ class CachedEmbedder:
         fingerprint = replace(self.model, dimensions=0).fingerprint
         if not isinstance(self._inner, EmbedsWithCanary):
             return fingerprint
-        found = self._inner.embed([SENTENCE])[0].astype(np.float32)
+        found = self._inner.embed([SENTENCE])[0].astype("float32")
         return f"{fingerprint}@{hashlib.sha256(self._canary_like(fingerprint, found)).hexdigest()}"
 
     def _canary_like(self, fingerprint: str, found: VectorArray) -> bytes:
         """The canary that was kept of this model: a server may answer with a slightly different one each time."""
         keys = (_key(fingerprint, str(number)) for number in count())
         while (kept := self._cache.caches.get(_CANARIES, key := next(keys))) is not None:
-            if is_same(np.frombuffer(kept, np.float32), found):
+            if is_same(_vector(kept), found):
                 return kept
         self._cache.caches.put_many(_CANARIES, {key: found.tobytes()}, now=True)
         return found.tobytes()
 
     def _key(self, text: str) -> str:
         return _key(self.name, text)
+
+
+def _vector(stored: bytes) -> VectorArray:
+    import numpy as np  # as above
+
+    return np.frombuffer(stored, np.float32)
 
 
 class CachedReranker:

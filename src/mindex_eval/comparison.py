@@ -4,13 +4,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from mindex.errors import NotFoundError, UsageError
 from mindex_eval.json_rules import SCORE_DIGITS
 from mindex_eval.results import METRICS, NDCG, Assessment, Comparison
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _SEED = 20_240_229
 _FLIPS = 10_000
@@ -72,13 +74,15 @@ def _compare_variants(now: Assessment, before: PerQuestion, metric: str) -> Iter
 
 def compare(variant: str, metric: str, old: list[float], new: list[float]) -> Comparison:
     """Paired scores of the same questions: a randomisation test, and an interval for the mean difference."""
+    import numpy as np  # a lean installation has none, and measures keywords
+
     differences = np.array(new) - np.array(old)
     before, after = float(np.mean(old)), float(np.mean(new))
     interval = bootstrap_interval(differences)
     return Comparison(variant, metric, len(old), before, after, *interval, randomisation_p(differences))
 
 
-def randomisation_p(differences: NDArray[np.float64]) -> float:
+def randomisation_p(differences: "NDArray[np.float64]") -> float:
     """The two-sided p value of a paired randomisation test."""
     # Sums in different orders differ in their last digits: what is equal must count as equal.
     observed = abs(differences.mean()) * (1 - 1e-9)
@@ -86,19 +90,23 @@ def randomisation_p(differences: NDArray[np.float64]) -> float:
     return (int((abs(means) >= observed).sum()) + 1) / (_FLIPS + 1)
 
 
-def bootstrap_interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+def bootstrap_interval(differences: "NDArray[np.float64]") -> tuple[float, float]:
     """The 95 % bootstrap interval of the mean difference."""
+    import numpy as np  # as above
+
     means = _resampled(differences, len(differences), lambda drawn: differences[drawn])
     low, high = np.percentile(means, _INTERVAL)
     return float(low), float(high)
 
 
 def _resampled(
-    differences: NDArray[np.float64],
+    differences: "NDArray[np.float64]",
     numbers: int,
-    sample: Callable[[NDArray[np.int64]], NDArray[np.float64]],
-) -> NDArray[np.float64]:
+    sample: "Callable[[NDArray[np.int64]], NDArray[np.float64]]",
+) -> "NDArray[np.float64]":
     """The means of samples, each made of as many random numbers below `numbers` as there are differences."""
+    import numpy as np  # as above
+
     random = np.random.default_rng(_SEED)
     rows = [min(_AT_ONCE, _FLIPS - start) for start in range(0, _FLIPS, _AT_ONCE)]
     return np.concatenate(

@@ -785,10 +785,10 @@ def test_a_proposal_shows_ids_short_texts_the_result_and_why(opened: Open, add_o
     short, long = (add_old(memory, text) for text in TEA)
     found = memory.maintenance.consolidate()
     shown = to_json(found)
-    assert shown["looked_at"] == 2 and shown["applied"] == 0
+    assert shown["examined"] == shown["looked_at"] == 2 and shown["applied"] == 0
     (proposal,) = shown["proposals"]  # type: ignore[misc]
     assert isinstance(proposal, dict)
-    assert proposal.keys() == {"kind", "why", "by", "originals", "result", "keeps"}
+    assert proposal.keys() == {"kind", "why", "by", "originals", "result", "kept", "keeps"}
     text = consolidation_text(found)
     for part in (short, long, TEA[1], "say nearly the same", "nothing is changed without --apply"):
         assert part in text

@@ -405,6 +405,10 @@ def test_the_command_refuses_what_it_cannot_copy(new: New, tmp_path: Path) -> No
     fill(source, vectors=False)
     is_one_error(run_here("copy", tmp_path / "nowhere.db", tmp_path / "x.db"), "there is no database")
     is_one_error(run_here("copy", source, source), "cannot be copied to itself", code=2)
-    is_one_error(run_here("copy", source, tmp_path / "x.db", "--agent", "ann"), "leave --db and --agent out", code=2)
+    is_one_error(
+        run_here("copy", source, tmp_path / "x.db", "--agent", "ann"),
+        "copy cannot be combined with --db or --agent",
+        code=2,
+    )
     is_one_error(run_here("copy", source, "moon://there"), "no engine for moon://")
     assert not (tmp_path / "x.db").exists()

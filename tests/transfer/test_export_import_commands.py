@@ -55,7 +55,7 @@ def test_one_agent_is_exported_alone_and_imported_as_another(export_file: Path) 
     assert run_here("list", "--db", "b.db", "--agent", "bob", "--json").json["total"] == 1
     assert run_here("import", export_file, "--db", "c.db", "--map", "eve=ann").code == 0
     assert run_here("list", "--db", "c.db", "--agent", "ann", "--json").json["total"] == 1
-    is_one_error(run_here("import", export_file, "--map", "eve"), "maps nobody", code=2)
+    is_one_error(run_here("import", export_file, "--map", "eve"), "is not a mapping of agents", code=2)
 
 
 def test_a_markdown_folder_is_exported_and_imported(export_file: Path, tmp_path: Path) -> None:

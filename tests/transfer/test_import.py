@@ -363,7 +363,10 @@ def test_secrets_are_redacted_in_every_property_and_in_the_history(memory: Memor
 
 def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -> None:
     report = import_given(
-        memory, ExportRow(memory_record(f"It is {SECRET}")), ExportRow(memory_record("Clean")), secrets="strict"
+        memory,
+        ExportRow(memory_record(f"It is {SECRET}")),
+        ExportRow(memory_record("Clean")),
+        redactor=Redactor("strict"),
     )
     assert (report.added, len(report.skipped)) == (1, 1)
     assert SECRET not in report.skipped[0].reason and "github-token" in report.skipped[0].reason
@@ -400,7 +403,7 @@ def test_a_secret_is_found_among_other_rows(text: str, around: tuple[str, str]) 
     rows = [
         ExportRow(memory_record(f"{one}", id=f"id{number}x")) for number, one in enumerate((around[0], text, around[1]))
     ]
-    assert rows[1] in rows_with_secrets(rows, "redact")
+    assert rows[1] in rows_with_secrets(rows, Redactor())
 
 
 # ── dry runs, progress, kills ─────────────────────────────────────────────────────────────────────────────────

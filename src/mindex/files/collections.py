@@ -37,7 +37,7 @@ class Collections:
         known = self.list()
         collection = collection_for(Path(folder), known, name=name, exclude=exclude)
         if collection not in known:
-            refuse_unusable_names(collection, Redactor(self._settings.secrets_mode))
+            refuse_unusable_names(collection, Redactor.of(self._settings))
             self._store.files.put_collection(collection)
         return collection
 

@@ -98,7 +98,7 @@ class HookRun:
         """Remember what was asked, redacted, until the agent sends the answer: it may send that alone."""
         from mindex.redaction.redactor import Redactor  # as above
 
-        state.prompt = Redactor(self._settings.secrets_mode).for_reading().redact_text(given.prompt)
+        state.prompt = Redactor.of(self._settings).for_reading().redact_text(given.prompt)
 
     def _capture(self, given: HookInput, state: SessionState, *, at_end: bool) -> None:
         from mindex.hooks.turn_capture import capture_turns  # as above

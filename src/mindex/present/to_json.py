@@ -101,11 +101,13 @@ RULES: Mapping[str, Rule] = {
         shown=("processed", "facts", "remaining", "unanswered", "notes"), always=("processed", "facts", "remaining"),
     ),
     "Consolidation": Rule(
-        shown=("proposals", "examined", "applied", "retired", "younger", "notes"), rename={"examined": "looked_at"},
+        shown=("proposals", "examined", "looked_at", "applied", "retired", "younger", "notes"),
+        views={"looked_at": lambda report: report.examined}, digits=_digits(WHOLE, "looked_at"),  # in 0.1.0; until 1.0
     ),
     "Proposal": Rule(
-        shown=("kind", "why", "by", "originals", "result", "kept", "applied"), rename={"kept": "keeps"}, always=("by",),
-        views={"originals": lambda proposal: [
+        shown=("kind", "why", "by", "originals", "result", "kept", "keeps", "applied"), always=("by",),
+        views={"keeps": lambda proposal: proposal.kept or None,  # its name in 0.1.0, until 1.0
+               "originals": lambda proposal: [
             {"id": one.id, "agent": one.agent, "summary": summary_of(one)} for one in proposal.originals
         ]},
     ),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from mindex.config import SecretsMode
+from mindex.config import SecretsMode, Settings
 from mindex.errors import SecretError
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from mindex.redaction.user_rules import UserRule
 
 # Part of every indexed file's fingerprint: raise it when the same text would be redacted differently.
 REDACTION_VERSION = 5
@@ -39,15 +43,32 @@ class Redactor:
     """
 
     mode: SecretsMode = "redact"
+    rules: str = ""  # the file of the user's own rules; '' without one
+
+    @classmethod
+    def of(cls, settings: Settings) -> Redactor:
+        """Return the redactor of the settings. Raises ConfigError for rules of the user that cannot be used."""
+        redactor = cls(settings.secrets_mode, settings.text("secrets.rules"))
+        redactor.check_rules()
+        return redactor
+
+    def check_rules(self) -> None:
+        """Raise ConfigError for rules of the user that cannot be used."""
+        self._user_rules()
 
     @property
     def version(self) -> str:
         """Names everything that decides how a text is redacted: part of the fingerprint of an indexed file."""
-        return f"b{REDACTION_VERSION}{self.mode}"
+        version = f"b{REDACTION_VERSION}{self.mode}"
+        if not self.rules:
+            return version
+        from mindex.redaction.user_rules import load_user_rules  # only with such a file
+
+        return f"{version}-{load_user_rules(self.rules).version}"
 
     def for_reading(self) -> Redactor:
         """Return a redactor that never raises: a secret in a text that is only shown is replaced."""
-        return Redactor("redact") if self.mode == "strict" else self
+        return replace(self, mode="redact") if self.mode == "strict" else self
 
     def redact(self, text: str, *, keep_lines: bool = False) -> RedactionResult:
         """Return `text` as it may be stored, and the kinds of secrets that were replaced.
@@ -76,16 +97,24 @@ class Redactor:
         from mindex.redaction.secret_finder import find_secret_spans, replace_secrets  # compiles patterns: 30 ms
 
         kinds: dict[str, None] = {}
+        user_rules = self._user_rules()
         # A replacement changes the neighbourhood (a card no longer touches a letter): search until nothing is found.
         # One more pass is the rule; the bound keeps a text made of nothing but such chains from costing its square.
         for _ in range(_MAX_PASSES):
-            spans = find_secret_spans(text)
+            spans = find_secret_spans(text, user_rules)
             if not spans:
                 break
             kinds.update(dict.fromkeys(span.kind for span in spans))
             self._refuse(kinds)
             text = replace_secrets(text, spans, keep_lines=keep_lines)
         return RedactionResult(text, tuple(kinds))
+
+    def _user_rules(self) -> tuple[UserRule, ...]:
+        if not self.rules:
+            return ()
+        from mindex.redaction.user_rules import load_user_rules  # only with such a file
+
+        return load_user_rules(self.rules).rules
 
     def _refuse(self, kinds: Iterable[str]) -> None:
         if self.mode == "strict":
@@ -106,7 +135,8 @@ class Redactor:
         from mindex.redaction.split_secrets import cut_split_secret  # compiles patterns: 30 ms
 
         without_sections = Redactor("off").redact_text
-        first, second, kinds = cut_split_secret(without_sections(first), without_sections(second))
+        user_rules = self._user_rules()
+        first, second, kinds = cut_split_secret(without_sections(first), without_sections(second), user_rules)
         if not kinds:
             return results
         self._refuse(kinds)
@@ -132,7 +162,7 @@ class Redactor:
 
         text = remove_invisible(text)
         sections = [(start, end, "private") for start, end in find_private_sections(text)]
-        spans = sorted([*sections, *find_secret_spans(text)], key=lambda span: (span[0], -span[1]))
+        spans = sorted([*sections, *find_secret_spans(text, self._user_rules())], key=lambda span: (span[0], -span[1]))
         found, line, counted = [], 1, 0
         for start, end, kind in spans:
             line += text.count("\n", counted, start)

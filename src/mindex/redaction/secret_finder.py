@@ -1,7 +1,7 @@
 """Find the secrets in a text by the table of patterns and by the words around random tokens, and replace them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from mindex.redaction.column_values import find_column_values
@@ -9,11 +9,12 @@ from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
 from mindex.redaction.rule import LIMIT, UNBROKEN, Find, Rule
+from mindex.redaction.user_rules import UserRule
 from mindex.word_cache import WordCache
 
 # What still belongs to a secret that was longer than its pattern looks.
 _REST = re.compile(r"[^\s\"'`<>|&,;)\]}]*+")
-_RANDOM = len(RULES)  # ranks after every rule
+_USER, _RANDOM = -1, len(RULES)  # rank before and after every rule of the table
 # Rules that start with the same words share the search for them, and for what has to follow them: the first of each.
 _BEGINNINGS = [(rule.starts, rule.head) for rule in RULES]
 _SHARED = tuple(map(_BEGINNINGS.index, _BEGINNINGS))
@@ -30,11 +31,13 @@ class SecretSpan(NamedTuple):
 _Hit = tuple[int, int, int, str]  # start, end, rank, kind
 
 
-def find_secret_spans(text: str) -> list[SecretSpan]:
-    """Return every secret, in order; overlapping ones are one, named by the rule that comes first in the table."""
+def find_secret_spans(text: str, user_rules: Sequence[UserRule] = ()) -> list[SecretSpan]:
+    """Return every secret, in order; overlapping ones are one, named by the user's rule or the first of the table."""
     text = fold_look_alikes(text)
     runs = text.split()
     hits = _rule_hits(text, runs)
+    for rule in user_rules:
+        hits += ((start, end, _USER, rule.kind) for start, end in rule.spans(text))
     if "\n" in text:  # a table has several lines
         hits += ((start, end, _RANDOM, kind) for start, end, kind in find_column_values(text, _lower(text)))
     if max(map(len, runs), default=0) >= UNBROKEN:

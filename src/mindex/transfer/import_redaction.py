@@ -6,7 +6,6 @@ from itertools import chain
 from math import isfinite
 from typing import Any, cast
 
-from mindex.config import SecretsMode
 from mindex.datatypes import Collection, Document, Record
 from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 from mindex.entries.validation import validate_fields_json, validate_text
@@ -20,7 +19,7 @@ _TEXT_LISTS = tuple(one.name for one in ENTRY_PROPERTIES if one.redacted and one
 _DEEPEST = 64
 
 
-def rows_with_secrets(rows: Sequence[ExportRow], mode: SecretsMode) -> list[ExportRow]:
+def rows_with_secrets(rows: Sequence[ExportRow], redactor: Redactor) -> list[ExportRow]:
     """Return the rows that may have a secret.
 
     Most have none, and searching many texts at once costs little more than searching one. A line break is to every
@@ -28,15 +27,15 @@ def rows_with_secrets(rows: Sequence[ExportRow], mode: SecretsMode) -> list[Expo
     again.
     """
     together = "\n".join(chain.from_iterable(map(free_texts, rows)))
-    if Redactor(mode).for_reading().redact_text(together) == together:
+    if redactor.for_reading().redact_text(together) == together:
         return []
     if len(rows) == 1:
         return list(rows)
     half = len(rows) // 2
-    return [*rows_with_secrets(rows[:half], mode), *rows_with_secrets(rows[half:], mode)]
+    return [*rows_with_secrets(rows[:half], redactor), *rows_with_secrets(rows[half:], redactor)]
 
 
-def redact_row(row: ExportRow, mode: SecretsMode) -> tuple[ExportRow, tuple[str, ...]]:
+def redact_row(row: ExportRow, redactor: Redactor) -> tuple[ExportRow, tuple[str, ...]]:
     """Return the row without its secrets, and their kinds. In strict mode, raises SecretError for a secret.
 
     Raises UsageError for a memory of which nothing is left.
@@ -44,7 +43,7 @@ def redact_row(row: ExportRow, mode: SecretsMode) -> tuple[ExportRow, tuple[str,
     kinds: dict[str, None] = {}
 
     def redacted(text: str) -> str:
-        result = Redactor(mode).redact(text)
+        result = redactor.redact(text)
         kinds.update(dict.fromkeys(result.redacted))
         return result.text
 
@@ -74,9 +73,9 @@ def _redacted_log(row: ExportRow, redacted: Callable[[str], str]) -> Accesses | 
     return replace(row.accesses, log=tuple(replace(one, query=redacted(one.query)) for one in row.accesses.log))
 
 
-def redact_document(document: Document, mode: SecretsMode) -> Document:
+def redact_document(document: Document, redactor: Redactor) -> Document:
     """Return a document without secrets in what was read from its file."""
-    redact = Redactor(mode).for_reading().redact_text
+    redact = redactor.for_reading().redact_text
 
     def each(texts: Sequence[str]) -> tuple[str, ...]:
         return tuple(map(redact, texts))
@@ -85,10 +84,10 @@ def redact_document(document: Document, mode: SecretsMode) -> Document:
     return replace(document, title=redact(document.title), fields=each(document.fields), **changes)
 
 
-def names_hold_secret(collection: Collection, document: Document, mode: SecretsMode) -> bool:
+def names_hold_secret(collection: Collection, document: Document, redactor: Redactor) -> bool:
     """Whether a name that is stored as it is holds a secret: of the collection, its folder, its patterns, the file."""
     names = (collection.name, collection.root, *collection.exclude, document.path)
-    return any(map(Redactor(mode).kinds_in, names))
+    return any(map(redactor.kinds_in, names))
 
 
 def free_texts(row: ExportRow) -> Iterator[str]:

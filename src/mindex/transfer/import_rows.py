@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 from mindex.clock import to_iso
-from mindex.config import SecretsMode
 from mindex.datatypes import Progress, Record, Report
 from mindex.datatypes.program_numbers import NUMBERED_KINDS, Renumbered
 from mindex.datatypes.transfer import ImportReport, MergedRow, TableReport
@@ -43,7 +42,7 @@ def import_rows(
     importer: Importer,
     *,
     agents: AgentMapping = AgentMapping(),  # noqa: B008 - frozen
-    secrets: SecretsMode = "redact",
+    redactor: Redactor = Redactor(),  # noqa: B008 - frozen
     by: str = "main",
     dry_run: bool = False,
     report: Report | None = None,
@@ -59,7 +58,7 @@ def import_rows(
     preview = ImportPreview() if dry_run else None
     order = (*importer.tables, *importer.parts)
     new_ids = _new_ids(store, importer.read(path), agents)
-    run = _ImportRun(store, agents, secrets, options, preview, new_ids, DocumentWriter(store, dry_run), order)
+    run = _ImportRun(store, agents, redactor, options, preview, new_ids, DocumentWriter(store, dry_run), order)
     try:
         for batch in _batches(importer.read(path)):
             run.store_batch(batch)
@@ -158,7 +157,7 @@ class _ImportRun:
 
     store: Store
     agents: AgentMapping
-    secrets: SecretsMode
+    redactor: Redactor
     restore_options: RestoreOptions
     preview: ImportPreview | None
     new_ids: NewIds
@@ -197,13 +196,13 @@ class _ImportRun:
 
     def _store_document(self, read: DocumentRows) -> None:
         """Store a document with those of its chunks that pass the checks."""
-        if names_hold_secret(read.collection, read.document, self.secrets):
+        if names_hold_secret(read.collection, read.document, self.redactor):
             for row in read.rows:
                 self._drop(row, "the name of its file or collection holds a secret")
             return
         rows = self._redacted(self._valid(read.rows))
-        context = Redactor(self.secrets).for_reading().redact_text(read.collection.context)
-        document = redact_document(read.document, self.secrets)
+        context = self.redactor.for_reading().redact_text(read.collection.context)
+        document = redact_document(read.document, self.redactor)
         read = replace(read, collection=replace(read.collection, context=context), document=document)
         outcome = self.documents.put(read, rows)
         self.removed += outcome.removed
@@ -258,14 +257,14 @@ class _ImportRun:
     def _redacted(self, rows: list[ExportRow]) -> list[ExportRow]:
         """Return the rows as they may be stored."""
         groups = (rows[start : start + _SEARCHED_TOGETHER] for start in range(0, len(rows), _SEARCHED_TOGETHER))
-        suspects = {id(row) for group in groups for row in rows_with_secrets(group, self.secrets)}
+        suspects = {id(row) for group in groups for row in rows_with_secrets(group, self.redactor)}
         clean = []
         for row in rows:
             if id(row) not in suspects:
                 clean.append(row)
                 continue
             with self._skip_invalid(row):
-                redacted, kinds = redact_row(row, self.secrets)
+                redacted, kinds = redact_row(row, self.redactor)
                 check_row(redacted)  # a name may be gone
                 self.redacted_rows += bool(kinds)
                 self.redacted_kinds.update(dict.fromkeys(kinds))

@@ -88,7 +88,7 @@ class Transfer:
             place,
             load_importer(source) if source else detect_importer(place),
             agents=AgentMapping(agent, agents or {}, self._default_agent),
-            secrets=self._redactor.mode,
+            redactor=self._redactor,
             by=self._default_agent,
             dry_run=dry_run,
             report=report,

@@ -57,8 +57,7 @@ class MemorizerTools(Toolset):
 
         Memories of other tools are stored without their secrets; with `secrets.mode = off` this one is stored, too.
         """
-        mode = self._memory.settings.secrets_mode
-        if kinds := Redactor(mode).for_reading().redact(fact).redacted:
+        if kinds := Redactor.of(self._memory.settings).for_reading().redact(fact).redacted:
             raise SecretError(f"the fact holds a secret ({', '.join(kinds)}), so nothing was stored", "take it out")
 
     def _provider_notes(self) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ class MemoryMcpTools(Toolset):
 
     def _entity_types(self, content: str, names: list[str] | None) -> dict[str, Any]:
         """Return the types of the entities that a memory with this content gets; none of them is a secret."""
-        redactor = Redactor(self._memory.settings.secrets_mode).for_reading()
+        redactor = Redactor.of(self._memory.settings).for_reading()
         text = redactor.redact(content).text
         return entity_types(
             extract_entities(text) if names is None else [redactor.redact(one).text for one in names], text
