@@ -71,6 +71,9 @@ def run_together(folder: Path, checks: Mapping[str, Command]) -> bool:
                 passed = False
                 print(f"── {running[done]}: {' '.join(checks[running[done]])}\n{output.rstrip()}")
             print(f"{running[done]:8}{'FAILED' if code else 'ok':8}{seconds:5.1f} s", flush=True)
+    spent = os.times()
+    if used := spent.children_user + spent.children_system:  # Windows does not count those of other processes
+        print(f"{'CPU':16}{used:5.1f} s")
     return passed
 
 

@@ -78,8 +78,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if find_spec(mark.args[0]) is None:
                 item.add_marker(pytest.mark.skip(f"this copy of the project lacks {mark.args[0]}"))
     part, store = config.getoption("part"), config.getoption("store")
-    chosen = [item for item in items if _in_part(item, part) and _for_store(item, store)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (chosen if _in_part(item, part) and _for_store(item, store) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
     items[:] = chosen
 
 

@@ -26,11 +26,11 @@ AHEAD = [("add", "The harbour is closed", "--expires"), ("add", "The harbour is 
 
 
 @pytest.mark.parametrize("command", PAST, ids=" ".join)
-@pytest.mark.parametrize("time", ["yesterday", "3 days ago", "5min", "last week", "march", "friday", "now"])
-def test_a_time_in_the_past_is_taken(mindex: Mindex, command: tuple[str, ...], time: str) -> None:
+def test_a_time_in_the_past_is_taken(mindex: Mindex, command: tuple[str, ...]) -> None:
     mindex("profile", "set", "city", "Oslo")
-    done = mindex(*command, time)
-    assert done.code == 0 or "there is no profile yet" in done.err, done.err
+    for time in ("yesterday", "3 days ago", "5min", "last week", "march", "friday", "now"):
+        done = mindex(*command, time)
+        assert done.code == 0 or "there is no profile yet" in done.err, (time, done.err)
 
 
 @pytest.mark.parametrize("command", AHEAD, ids=" ".join)

@@ -97,12 +97,9 @@ def test_a_phrase_of_four_words_is_not_compared_as_a_value(older: str, newer: st
     assert not find_conflict(newer, older)
 
 
-@pytest.mark.parametrize(
-    "pair", [pair for pair in PAIRS if pair[0] == "different"], ids=lambda pair: f"{pair[2]} | {pair[3]}"
-)
-def test_no_near_miss_is_called_a_conflict(pair: list[str]) -> None:
-    assert not find_conflict(pair[2], pair[3])
-    assert not find_conflict(pair[3], pair[2])
+def test_no_near_miss_is_called_a_conflict() -> None:
+    near_misses = [(older, newer) for kind, _, older, newer in PAIRS if kind == "different"]
+    assert [pair for pair in near_misses if find_conflict(*pair) or find_conflict(*reversed(pair))] == []
 
 
 def test_most_conflicts_are_found() -> None:
@@ -119,7 +116,7 @@ def test_buying_and_selling_is_a_conflict_for_every_rule() -> None:
     assert contradict(*pair)
 
 
-@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair[0] == "conflict"], ids=lambda pair: pair[3])
-def test_texts_in_conflict_are_never_duplicates(pair: list[str]) -> None:
-    if find_conflict(pair[2], pair[3]):
-        assert contradict(pair[2], pair[3]) and contradict(pair[3], pair[2])
+def test_texts_in_conflict_are_never_duplicates() -> None:
+    found = [(older, newer) for _, _, older, newer in PAIRS if find_conflict(older, newer)]
+    assert found
+    assert [pair for pair in found if not contradict(*pair) or not contradict(*reversed(pair))] == []
