@@ -58,7 +58,7 @@ class Server:
     def initialize(self) -> Took:
         """The handshake: what it took since the process was started."""
         self.ask("initialize", _INITIALIZE)
-        took = Took(time.perf_counter() - self.started, self._cpu())
+        took = Took(time.perf_counter() - self.started, self.cpu())
         self._send({"method": "notifications/initialized"})
         return took
 
@@ -88,7 +88,7 @@ class Server:
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         self.process.stdin.flush()
 
-    def _cpu(self) -> float:
+    def cpu(self) -> float:
         """User and system time so far, where /proc tells it."""
         stat = Path(f"/proc/{self.process.pid}/stat")
         if not stat.exists():

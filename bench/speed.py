@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import versions
+from budgets import budget_search
 from entries import entries_bulk, entries_search
 from ground import QUICK, Ground, Sizes, say
 from indexing import embed_rate, index_rate, unchanged
@@ -34,6 +35,7 @@ from telling import adding, bulk, lookup, recall, updating
 ROWS: dict[str, Callable[[Ground], Row]] = {
     "hybrid-10k": hybrid_small,
     "hybrid-100k": hybrid_large,
+    "budget-10k": budget_search,
     "vector-stage": vector_stage,
     "embed-rate": embed_rate,
     "index-rate": index_rate,

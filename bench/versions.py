@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import corpus
+from budgets import budget_against
 from ground import Ground
 from measure import Row, child_output, told
 
@@ -46,14 +47,15 @@ for question in questions: memory.search(question)
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))); memory.close()""",
 }
 _FRESH = ("embed-rate", "index-rate")  # each turn fills a database of its own
-NAMES = tuple(_SUBJECTS)
+_BUDGET = "budget-10k"
+NAMES = (*_SUBJECTS, _BUDGET)
 _MOST = 1.05
 
 
 def against(ground: Ground, names: Sequence[str], python: Path) -> list[Row]:
     """A row for each name: this version over the other one, by turns."""
     rounds = ground.sizes.rounds
-    lots = [_written(ground, ground.texts[turn::rounds], turn) for turn in range(rounds)]
+    lots = [_written(ground, ground.texts[turn::rounds], str(turn), ground.sizes.chunks) for turn in range(rounds)]
     # New ones for each turn: a database keeps the vectors of those that it was asked.
     asked = corpus.questions(ground.texts, ground.sizes.searches * rounds)
     questions = [asked[turn::rounds] for turn in range(rounds)]
@@ -61,7 +63,11 @@ def against(ground: Ground, names: Sequence[str], python: Path) -> list[Row]:
         Side("this", Path(sys.executable), ground.scratch("this-version")),
         Side("other", python.absolute(), ground.scratch("other-version")),
     ]
-    return [_row(name, sides, lots, questions) for name in names]
+    rows = [_row(name, sides, lots, questions) for name in names if name != _BUDGET]
+    if _BUDGET in names:
+        folder = _written(ground, ground.texts, _BUDGET, ground.sizes.small)
+        rows.append(budget_against(ground, {side.name: side.python for side in sides}, folder, asked))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +86,13 @@ class Side:
         return float(child_output([str(self.python), "-c", _SUBJECTS[name], *arguments], self.work).split()[-1])
 
 
-def _written(ground: Ground, texts: Sequence[corpus.Text], turn: int) -> Path:
-    folder = ground.scratch(f"versions-{turn}") / "files"
+def _written(ground: Ground, texts: Sequence[corpus.Text], name: str, most: int) -> Path:
+    """A folder of texts with about so many chunks."""
+    folder = ground.scratch(f"versions-{name}") / "files"
     taken: list[corpus.Text] = []
     chunks = 0
     for text in texts:
-        if chunks >= ground.sizes.chunks:
+        if chunks >= most:
             break
         taken.append(text)
         chunks += len(corpus.passages([text]))

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.serial
 
 # Of files and search.
 ROWS = (
-    "hybrid-10k", "hybrid-100k", "vector-stage", "embed-rate", "index-rate", "unchanged",
+    "hybrid-10k", "hybrid-100k", "budget-10k", "vector-stage", "embed-rate", "index-rate", "unchanged",
     "initialize", "cold-keyword", "cold-hybrid", "hook-prompt", "resident",
 )  # fmt: skip
 # Of what is told.
@@ -50,10 +50,10 @@ def bench(work: Path, *arguments: str, script: Path = BENCH) -> subprocess.Compl
 
 
 def test_two_versions_are_compared_by_turns(work: Path) -> None:
-    done = bench(work, "--json", "--only", "cold-hybrid", "resident", "--against", sys.executable)
+    done = bench(work, "--json", "--only", "cold-hybrid", "resident", "budget-10k", "--against", sys.executable)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
-    assert [row["name"] for row in rows] == ["cold-hybrid", "resident"]
+    assert [row["name"] for row in rows] == ["cold-hybrid", "resident", "budget-10k"]
     assert all(row["numbers"]["this"] > 0 and row["numbers"]["other"] > 0 for row in rows)
     assert "cannot measure add; use embed-rate" in bench(work, "--only", "add", "--against", sys.executable).stderr
 
