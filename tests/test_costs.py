@@ -50,6 +50,9 @@ _FOR_OTHERS = {
     "mindex.embedding_text",
     "mindex.lexicon",
     "mindex.time_parser",
+    "mindex.time_window",
+    "mindex.search.question_time",
+    "mindex.datatypes.query_time",
 }
 
 

@@ -126,6 +126,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("search.floor", 0.5, parse_number(0, 1), "minimum relevance of a confident hit"),
     Setting("search.weak", True, parse_flag, "whether hits below the floor are shown, marked as weak"),
+    Setting(
+        "search.time", True, parse_flag, "whether a time in the query, such as `last week`, ranks hits from then higher"
+    ),
     Setting("search.candidates", 200, parse_whole(1), "how many each half of a search brings"),
     Setting("search.weights.blend", 0.4, parse_number(0, 1), "share of the vector half in `blend`"),
     Setting("search.weights.weighted", 0.7, parse_number(0, 1), "share of the vector half in `weighted`"),

@@ -216,6 +216,7 @@ class Memory:
             after (str | None): Not before this time: 2h, 7d, yesterday, last week, march, 2026-03-01.
             before (str | None): Before this time.
             as_of (str | None): Entries as of this time.
+            now (str | None): Time at which the question is asked (default: now).
             include_expired (bool): Include expired memories.
             session (str): Only turns of this session.
             agent (str | None): Agent whose entries are searched, `*` for all (default: setting).

@@ -1,5 +1,7 @@
 """Times as people write them: `now`, `yesterday 15:00`, `3 days ago`, `2h`, `last week`, `friday`, `march`, ISO 8601.
 
+What `time_window` reads in a question is a time here as well: `letzte Woche`, `hace dos meses`, `last summer`.
+
 A day, week, month or year stands for its beginning; weeks begin on Monday. A time without a zone is local: that is what
 a person typing a date means.
 """
@@ -42,11 +44,21 @@ def parse_time(text: str, *, now: int | None = None, ahead: bool = False) -> int
         named = _iso(text.strip()) or _distance(value, moment, ahead) or _calendar(value, moment, ahead)
         if named is not None:
             return ((named if named.tzinfo else named.astimezone()) - _EPOCH) // _MILLISECOND
+        if not ahead and (begins := _window_start(text.strip(), moment)) is not None:
+            return begins
     except ValueError:  # no such day
         pass
     except OverflowError:
         raise UsageError(f"'{text}' is outside the years 1 to 9999", "give a time that is nearer") from None
     raise UsageError(f"'{text}' is not a time", _HINT_AHEAD if ahead else _HINT)
+
+
+def _window_start(text: str, now: int) -> int | None:
+    """The beginning of a window that the whole text names: `letzte Woche`, `il y a deux mois`, `last summer`."""
+    from mindex.time_window import find_window  # most times are read without its patterns
+
+    window = find_window(text, now)
+    return window.starts_at if window is not None and window.words == (0, len(text)) else None
 
 
 def parse_expiry(value: str | int | None) -> int | None:

@@ -145,7 +145,8 @@ def _queries(path: Path) -> dict[str, Question]:
         if silent and (file or excerpts):
             raise UsageError(f"{place} has an answer and says there is none", "keep one of the two")
         gains = {file: 1} if file else {}
-        questions[id_] = Question(id_, text, gains, group, labels, adversarial, silent, excerpts=excerpts)
+        now = _moment(_field(value, "question_date", place), place)
+        questions[id_] = Question(id_, text, gains, group, labels, adversarial, silent, excerpts=excerpts, now=now)
     if not questions:
         raise UsageError(f"{path} holds no question", "there is nothing to ask")
     return questions

@@ -79,6 +79,7 @@ class Question:
     silent: bool = False
     lines: tuple[Lines, ...] = ()
     excerpts: tuple[str, ...] = ()
+    now: str = ""  # when it is asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class QuestionRunner:
         Only the first page is timed, and only for some.
         """
         scope = self._scope(question.group if group is None else group)
-        options = {**self._search_options(variant), **scope, "floor": 0.0}
+        options = {**self._search_options(variant), **scope, "floor": 0.0, "now": question.now or None}
         is_timed = question.id in self.timed
         before = self.measured.providers.calls
         self.measured.embed_queries_anew(is_timed)
@@ -102,7 +102,8 @@ class QuestionRunner:
     ) -> QuestionResult:
         """Ask as users do: one page, with the floor of the settings and the product's limit unless others are given."""
         scope = self._scope(question.group if group is None else group)
-        options = self._search_options(variant) | {"floor": floor} | ({} if limit is None else {"limit": limit})
+        options = self._search_options(variant) | {"floor": floor, "now": question.now or None}
+        options |= {} if limit is None else {"limit": limit}
         answer = self.measured.memory.search(question.text, **options, **scope)
         found: dict[str, Hit] = {}
         for hit in answer.hits:
@@ -111,7 +112,7 @@ class QuestionRunner:
 
     def show(self, question: Question, variant: str, view: View, *, limit: int, budget: int | None) -> AnswerView:
         """The answer as the command line and the tools of MCP send it."""
-        options = self._search_options(variant) | self._scope(question.group)
+        options = self._search_options(variant) | self._scope(question.group) | {"now": question.now or None}
         _, shown = search_view(self.measured.memory, question.text, view, limit=limit, budget=budget, **options)
         return shown
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mindex.datatypes.consolidation import FROM, Consolidation, ExtractionReport, Proposal
     from mindex.datatypes.guidance import Guidance
     from mindex.datatypes.program_numbers import Slot
+    from mindex.datatypes.query_time import QueryTime
     from mindex.datatypes.record_properties import ENTRY_PROPERTIES, PROPERTIES, RecordProperty
     from mindex.datatypes.reports import (
         AddResult,
@@ -74,8 +75,8 @@ __all__ = [
     "CollectionStatus", "Conflict", "Consolidation", "ContextPlan", "Document", "DueSkill", "EmbedderSpec",
     "EmbeddingStatus", "ExtractionReport", "Filters", "GetResult", "Grant", "Guidance", "Hit", "IndexReport",
     "KeywordNode", "Kind", "LabelCount", "MemoryInConflict", "MemoryStatistics", "Mode", "Model", "Phrase",
-    "Prefix", "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "Range", "Record",
-    "RecordProperty", "RecordVectors", "Report", "Role", "SecretFinding", "SecretsRemoved", "Session",
+    "Prefix", "Progress", "ProjectSource", "Proposal", "PurgeResult", "Query", "QueryTerms", "QueryTime", "Range",
+    "Record", "RecordProperty", "RecordVectors", "Report", "Role", "SecretFinding", "SecretsRemoved", "Session",
     "SessionPage", "SimilarMemory", "SkippedFile", "Slot", "SourceStatus", "SourceType", "Space", "Stage", "Status",
     "Term", "Tier", "TimelineEvent", "Token", "Trace", "Usage", "VectorArray", "Without",
 ]  # fmt: skip
@@ -86,6 +87,7 @@ _LATER = {
     "mindex.datatypes.consolidation": ("FROM Consolidation ExtractionReport Proposal"),
     "mindex.datatypes.guidance": ("Guidance"),
     "mindex.datatypes.program_numbers": ("Slot"),
+    "mindex.datatypes.query_time": ("QueryTime"),
     "mindex.datatypes.record_properties": ("ENTRY_PROPERTIES PROPERTIES RecordProperty"),
     "mindex.datatypes.reports": (
         "AddResult Check CollectionReport CollectionStatus ContextPlan DueSkill EmbeddingStatus IndexReport "

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mindex.datatypes.guidance import LIBRARY, Guidance
 from mindex.values import dataclass
+
+if TYPE_CHECKING:
+    from mindex.datatypes.query_time import QueryTime
 
 Mode: TypeAlias = Literal["hybrid", "keyword", "vector"]
 MODES: tuple[Mode, ...] = ("hybrid", "keyword", "vector")
@@ -106,6 +109,7 @@ class Query:
     keyword_weight: float | None = None
     guidance: Guidance = LIBRARY  # the words of notes on what the caller can do
     passages: bool = False  # whether hits get what passages are chosen by: the cosines of their pieces
+    time: QueryTime | None = None  # the time that the text names
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Candidates:
     matched_tokens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     token_weights: Mapping[str, float] = field(default_factory=dict)  # idf of the query's tokens
     fluency: Mapping[str, float] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()  # vector hits of a narrower search, beside the query's own
     unembedded: frozenset[str] = frozenset()
     words: int = 0  # of the query, without stop words
     is_question: bool = False

@@ -26,16 +26,17 @@ def make_filters(store: Store, default_agent: str, **scope: Unpack[Scope]) -> Fi
         all_tags=tuple(scope.get("all_tags", ())),
         min_importance=scope.get("min_importance"),
         min_confidence=scope.get("min_confidence"),
-        after=_moment(scope.get("after")),
-        before=_moment(scope.get("before")),
+        after=moment(scope.get("after")),
+        before=moment(scope.get("before")),
         include_expired=scope.get("include_expired", False),
         entities=tuple(scope.get("entities", ())),
         session=scope.get("session", ""),
-        as_of=_moment(scope.get("as_of")),
+        as_of=moment(scope.get("as_of")),
     )
 
 
-def _moment(text: str | None) -> int | None:
+def moment(text: str | None) -> int | None:
+    """The moment that a text names; None for an empty one. Raises UsageError."""
     if not text:
         return None
     from mindex.time_parser import parse_time  # most searches name no time (tests/test_costs.py)

@@ -92,7 +92,7 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
     cosines = candidates.cosines
     for hit in candidates.vector:
         group, cosine = group_of[hit.kind], cosines[hit.id]
-        if cosine < furthest.get(group, 1.0):
+        if cosine < furthest.get(group, 1.0) and hit.id not in candidates.added:
             furthest[group] = cosine
     best = max((hit.score for hit in candidates.keyword), default=1.0)
     keyword = {hit.id: hit.score / best for hit in candidates.keyword}

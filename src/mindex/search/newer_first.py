@@ -54,7 +54,8 @@ def put_newer_first(
     pairs = _differences(query.text, [records[id_] for id_ in window], links)
     if not pairs:
         return NewerFirst({}, links)
-    if word := past_word(query.text):
+    word = query.time.phrase if query.time is not None and query.time.past else past_word(query.text)
+    if word:
         return NewerFirst(
             {}, links, f"different values of one thing in the order of relevance: '{word}' asks for the past"
         )

@@ -45,4 +45,5 @@ class SearchOptions(Scope, total=False):
     keyword_weight: float | None  # Weight of keywords in a hybrid score, 0 to 1 (default: that of the fusion)
     guidance: Guidance | None  # Words of the notes that say what to do next
     passages: bool  # Add the cosines by which passages are chosen
+    now: str | None  # Time at which the question is asked (default: now)
     weak: bool | None  # Also show weak hits, unless a floor is given (default: yes)

@@ -27,7 +27,7 @@ from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.names import QueryName, name_of
 from mindex.search.newer_first import put_newer_first
 from mindex.search.piece_cosines import term_weights, with_piece_cosines
-from mindex.search.retrieval import Retrieval, Retrieved, retrieve_variants
+from mindex.search.retrieval import Retrieval, Retrieved, retrieve_between, retrieve_variants
 from mindex.search.spread import WINDOW, Spreadable, spread
 from mindex.search.substring_tier import nothing_relevant_note, substring_answer
 from mindex.search.word_evidence import holds_all
@@ -46,6 +46,8 @@ RERANKED = 40
 _LIFTING = 50
 # So many candidates that contain all of the query are compared with it by name.
 _MAX_NAMED = 30
+# So many candidates are read for the dates in their texts, if the query names a time.
+_MAX_DATED = 60
 # A later stage may lift a candidate by so much: those this far below the page are read with it.
 _MAX_LIFT = 3.0
 
@@ -84,6 +86,7 @@ def rank(
 ) -> Answer:
     """The answer to a query, given its candidates."""
     store, notes = retrieval.store, retrieved.notes
+    retrieved = _with_window(retrieval, query, retrieved)
     candidates = _with_signals(store, retrieved.candidates, query, settings)
     odds = judge(candidates)
     scores = odds if is_judged(query) else _own_scores(query, candidates, settings)
@@ -93,7 +96,7 @@ def rank(
     context = _read(store, query, candidates, scores)
     records = {**context.records, **retrieved.past}
     if is_judged(query):
-        _add_what_records_say(scores, context, records, retrieved)
+        _add_what_records_say(scores, query, context, records, retrieved)
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
     order = scores.ordered()
     judged = scores if is_judged(query) else odds
@@ -128,6 +131,7 @@ def rank(
             notes += (NO_CONFIDENT_MATCH,)
     page = _page(query, kept, scores, candidates, context, records)
     hits = _hits(page, candidates, scores, chances, {one.id: one for one in _records(store, page, records)}, floor)
+    notes += _time_notes(query, hits, context)
     if query.passages and retrieved.vector is not None and retrieval.embedder is not None and hits:
         hits = with_piece_cosines(store, retrieval.embedder.embedder.model, retrieved.vector, hits)
     if newer.older:
@@ -230,6 +234,7 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
     order = scores.ordered()
     if not order:
         return RankingContext({})
+    dated = query.time is not None and is_judged(query)  # its dates may lift a candidate from far below
     needed = max(query.offset + query.limit + 10, WINDOW if query.offset else 0, RERANKED if query.rerank else 0)
     judged = is_judged(query)
     named = []
@@ -244,6 +249,9 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
     if not judged and candidates.signals.keys() >= set(ids):
         return RankingContext(candidates.signals)
     whole = len(dict.fromkeys((*order[:needed], *named)))
+    if dated:
+        ids = list(dict.fromkeys((*ids[:whole], *order)))
+        whole = max(whole, min(_MAX_DATED, len(ids)))
     return store.retrieval.ranking_context(ids, whole=whole, filters=query.filters, adjacent_to=lifting)
 
 
@@ -252,17 +260,37 @@ def candidates_read(query: Query) -> int:
     return query.offset + max(query.limit, WINDOW) + WINDOW
 
 
+def _with_window(retrieval: Retrieval, query: Query, retrieved: Retrieved) -> Retrieved:
+    """The candidates with those from the window that the query names."""
+    time = query.time
+    if time is None or time.first is None or not is_judged(query):
+        return retrieved
+    return replace(retrieved, candidates=retrieve_between(retrieval, query, retrieved, time.first, time.end))
+
+
+def _time_notes(query: Query, hits: Sequence[Hit], context: RankingContext) -> tuple[str, ...]:
+    if query.time is None or not hits or not is_judged(query):
+        return ()
+    from mindex.search.question_time import time_note  # few queries name a time (tests/test_costs.py)
+
+    return (time_note(query.time, hits, context.signals),)
+
+
 def _add_what_records_say(
-    scores: Scores, context: RankingContext, records: Mapping[str, Record], retrieved: Retrieved
+    scores: Scores, query: Query, context: RankingContext, records: Mapping[str, Record], retrieved: Retrieved
 ) -> None:
-    """Names and turns beside each other."""
-    query = None if retrieved.parsed.strict else QueryName.of(retrieved.parsed.text)
-    if query is not None:
-        named = {id_: name_of(query, record) for id_, record in records.items() if id_ in scores.total}
+    """Names, turns beside each other, and dates."""
+    wanted = None if retrieved.parsed.strict else QueryName.of(retrieved.parsed.text)
+    if wanted is not None:
+        named = {id_: name_of(wanted, record) for id_, record in records.items() if id_ in scores.total}
         pages = {id_: records[id_].document or id_ for id_ in named}
         add_names(scores, {id_: (name, pages[id_]) for id_, name in named.items() if name})
     if context.adjacent_turns:
         add_neighbours(scores, context.adjacent_turns)
+    if query.time is not None:
+        from mindex.search.question_time import add_time  # few queries name a time (tests/test_costs.py)
+
+        add_time(scores, query.time, context.signals, records)
 
 
 def _add_boosts(

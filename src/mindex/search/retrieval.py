@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import fold
+from mindex.clock import DAY_MS
 from mindex.datatypes import Filters, Model, Query, Record, VectorArray
 from mindex.errors import SpaceChangedError
 from mindex.search.candidates import Candidates, z_score
@@ -20,7 +21,7 @@ from mindex.search.keyword_scoring import DESCRIBED, KeywordCandidates, KeywordW
 from mindex.search.query import ParsedQuery, any_of, parse, parse_plain
 from mindex.search.word_evidence import idf_weights
 from mindex.store.base import KeywordQuery, NearestRecords, ScoredRecord, Store, TermStatistics
-from mindex.store.rules.bm25 import matches
+from mindex.store.rules.bm25 import MIN_SCORE, matches
 from mindex.store.rules.filters import admits
 from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.values import dataclass, replace
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 # Records of the past have no stored vector: so many of them are embedded for one query.
 _MAX_EMBEDDED = 200
+# So many of each kind are retrieved from the window that a query names.
+_MAX_BETWEEN = 50
+# If it has none, so many from before it, and as many from the time after it: as long again and a week.
+_MAX_BESIDE = 3
+_BESIDE_MS = 7 * DAY_MS
 LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
 # The scale of the built-in model's cosines.
 _USUAL = Model("", "", 0)
@@ -185,6 +191,56 @@ def retrieve_variants(of: Retrieval, query: Query, variants: Variants, own: Retr
             near = replace(_vector_candidates(nearest, model), words=own_words.words, is_question=own_words.is_question)
             found.append(near)
     return found
+
+
+def retrieve_between(of: Retrieval, query: Query, own: Retrieved, after: int, before: int) -> Candidates:
+    """A query's own candidates, and the best ones from a span of time: in a large store others may crowd these out.
+
+    What was added does not say how near the query's own keyword candidates are.
+    """
+    filters = replace(query.filters, after=after, before=before)
+    known, parsed = own.candidates, own.parsed
+    if parsed.strict:
+        filters = replace(filters, matching=parsed.node)
+    words = KeywordCandidates()
+    if parsed.node is not None and known.has_keyword:
+        tokens = () if parsed.strict else sought(parsed)
+        wanted = KeywordQuery(parsed.node, tokens=tokens, described=DESCRIBED)
+        found = of.store.retrieval.keyword(wanted, filters, _MAX_BETWEEN)
+        # One scale for all: how rare a word is in the span says nothing about the others.
+        found = replace(found, statistics=own.statistics or found.statistics)
+        words = keyword_candidates(found, parsed, None if parsed.strict else of.refining)
+    near = Candidates()
+    if own.vector is not None and of.embedder is not None:
+        model = of.embedder.embedder.model
+        near = _vector_candidates(of.store.retrieval.nearest(model, own.vector, filters, _MAX_BETWEEN), model)
+    only = _entries_of(of, filters) if query.time is not None and query.time.only else []
+    keyword = [hit for hit in (*words.hits, *only) if hit.id not in {one.id for one in known.keyword}]
+    vector = [hit for hit in near.vector if hit.id not in known.cosines]
+    return replace(
+        known,
+        keyword=(*known.keyword, *keyword),
+        vector=(*known.vector, *vector),
+        added=frozenset(hit.id for hit in vector),
+        matched_shares={**words.matched_shares, **known.matched_shares},
+        matched_tokens={**words.matched_tokens, **known.matched_tokens},
+        surprises={**words.surprises, **known.surprises},
+        cosines={**near.cosines, **known.cosines},
+        cosine_zscores={**near.cosine_zscores, **known.cosine_zscores},
+        fluency={**near.fluency, **known.fluency},
+    )
+
+
+def _entries_of(of: Retrieval, span: Filters) -> list[ScoredRecord]:
+    """The newest memories and turns of a span of time, whatever they say; if it has none, those nearest to it."""
+    entries = span if span.kinds else replace(span, kinds=("memory", "turn"))
+    found = of.store.retrieval.list(entries, limit=_MAX_BETWEEN).records
+    if not found and span.after is not None and span.before is not None:
+        later = replace(entries, after=span.before, before=2 * span.before - span.after + _BESIDE_MS)
+        before = of.store.retrieval.list(replace(entries, after=None, before=span.after), limit=_MAX_BESIDE).records
+        after = of.store.retrieval.list(later, limit=_MAX_BETWEEN).records
+        found = (*before, *after[-_MAX_BESIDE:])
+    return [ScoredRecord(one.id, MIN_SCORE, one.kind, len(one.text)) for one in found]
 
 
 # ── the past ──────────────────────────────────────────────────────────────────────────────────────────────────

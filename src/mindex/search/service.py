@@ -11,7 +11,7 @@ from mindex.access_log import AccessLog
 from mindex.analyzer import analyze
 from mindex.clock import now_ms
 from mindex.config import Settings
-from mindex.datatypes import MODES, Answer, Mode, Query, Record
+from mindex.datatypes import MODES, Answer, Filters, Mode, Query, Record
 from mindex.datatypes.guidance import Guidance
 from mindex.embedding.selection import ActiveEmbedder, EmbedderSelection
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
@@ -19,7 +19,7 @@ from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import Providers
 from mindex.search.boost import Boosts
 from mindex.search.candidates import SignalWeights
-from mindex.search.filters import make_filters
+from mindex.search.filters import make_filters, moment
 from mindex.search.fuse import FUSIONS, fusion_named
 from mindex.search.guidance import expired_note, unfinished_note
 from mindex.search.hit_conflicts import with_conflicts
@@ -28,12 +28,14 @@ from mindex.search.option_types import Scope
 from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
 from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
 from mindex.search.retrieval import LOOSELY_FOUND, Retrieval, Retrieved, retrieve
+from mindex.search.time_words import names_time
 from mindex.search.word_evidence import idf, shares, surprises
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
 from mindex.values import replace
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
+    from mindex.datatypes import QueryTime
     from mindex.search.expand import QueryExpander
     from mindex.search.query_embedding import QueryEmbedder
     from mindex.search.rerank import RerankStage
@@ -101,6 +103,7 @@ class SearchService:
         keyword_weight: float | None = None,
         guidance: Guidance | None = None,
         passages: bool = False,
+        now: str | None = None,
         **scope: Unpack[Scope],
     ) -> Answer:
         """See `SearchOptions`."""
@@ -125,6 +128,7 @@ class SearchService:
             keyword_weight=keyword_weight,
             guidance=guidance or self._guidance,
             passages=passages,
+            time=self._time_of(query[:MAX_QUERY], now, filters),
         )
         domain = self._domain_of(current_file) if current_file else None
         asked, cut = self._checked(asked)
@@ -233,6 +237,16 @@ class SearchService:
         retrieval = self._retrieval(by_words)
         found = retrieve(retrieval, by_words)
         return retrieval, replace(found, notes=(*found.notes, f"no vectors: {failure}"))
+
+    def _time_of(self, text: str, asked_at: str | None, filters: Filters) -> QueryTime | None:
+        """The time that a query names, seen from when it is asked; None if it names none or none is wanted."""
+        now = filters.as_of if asked_at is None else moment(asked_at)
+        explicit = filters.after is not None or filters.before is not None
+        if explicit or not names_time(text) or not self._settings.flag("search.time"):
+            return None
+        from mindex.search.question_time import time_of  # few queries name a time (tests/test_costs.py)
+
+        return time_of(self._store, text, now_ms() if now is None else now, filters)
 
     def _checked(self, query: Query) -> tuple[Query, tuple[str, ...]]:
         """The query with its amounts in range, and notes on what had to be cut."""

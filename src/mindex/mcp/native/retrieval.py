@@ -60,6 +60,7 @@ class SearchTools(Toolset):
         after: Annotated[str, _ABOUT["after"]] = "",
         before: Annotated[str, _ABOUT["before"]] = "",
         as_of: Annotated[str, _ABOUT["as_of"]] = "",
+        now: Annotated[str, _ABOUT["now"]] = "",
         include_expired: bool = False,
         explain: bool = False,
         weak: Annotated[bool | Omitted, _ABOUT["weak"]] = None,

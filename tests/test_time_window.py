@@ -1,0 +1,102 @@
+"""The windows that questions name, in four languages, read at a fixed moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from mindex.search.time_words import names_time
+from mindex.time_parser import parse_time
+from mindex.time_window import find_window, find_windows
+from mindex_eval.truth import TimeQuestion, time_questions
+
+NOW = int(datetime(2026, 6, 17, 12).timestamp() * 1000)  # a Wednesday
+
+
+def window(text: str, today: str = "2026-06-17") -> str:
+    found = find_window(text, int(datetime.fromisoformat(f"{today}T12:00").timestamp() * 1000))
+    return "-" if found is None else str(found)
+
+
+def expected(question: TimeQuestion) -> str:
+    if question.first == question.last:
+        return question.first
+    return f"{question.first} to {question.last}"
+
+
+@pytest.fixture(autouse=True)
+def _european(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
+def test_nine_in_ten_questions_have_the_right_window(language: str) -> None:
+    asked = [one for one in time_questions() if one.language == language]
+    right = [one for one in asked if window(one.question, one.today) == expected(one)]
+    assert len(right) >= 0.9 * len(asked)
+
+
+def test_every_question_that_names_a_time_is_read() -> None:
+    assert not [one.question for one in time_questions() if one.first != "-" and not names_time(one.question)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("what happened on 03/05", "2026-05-03"),
+        ("zwischen dem 3. und 10. Mai", "2026-05-03 to 2026-05-10"),
+        ("du 3 au 10 mai", "2026-05-03 to 2026-05-10"),
+        ("del 3 al 10 de mayo", "2026-05-03 to 2026-05-10"),
+        ("am Montag, den 3. Mai 2021", "2021-05-03"),
+        ("from November to February", "2025-11-01 to 2026-02-28"),
+        ("what changed over the past month", "2026-05-17 to 2026-06-17"),
+        ("since last Friday", "2026-06-12 to 2026-06-17"),
+        ("what did we decide before March?", "before 2026-03-01"),
+        ("what did I eat after 3 May", "2026-05-04 to 2026-06-17"),
+        ("was passierte am Wochenende", "2026-06-13 to 2026-06-14"),
+        ("la semaine prochaine", "2026-06-22 to 2026-06-28"),
+    ],
+)
+def test_ranges_and_open_windows(text: str, shown: str) -> None:
+    assert window(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'the song "last week"',
+        "title:march",
+        "what did April say",
+        "24/7 support",
+        "version 1.2.3 on port 2024",
+        "SQL Server 2019 setup",
+        "every Monday we meet",
+        "le lundi on se réunit",
+        "los lunes hay pizza",
+        "the order of airlines before today",
+        "how many days ago did I call",
+        "99999999 years ago",
+    ],
+)
+def test_words_that_only_look_like_a_time_name_none(text: str) -> None:
+    assert window(text) == "-"
+
+
+def test_an_american_writes_the_month_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    assert window("what happened on 03/05") == "2026-03-05"
+
+
+def test_a_text_may_name_several_windows() -> None:
+    found = find_windows("On 3 May we met, and on 10 May we signed. Last week was quiet.", NOW, 2)
+    assert [str(one) for one in found] == ["2026-05-03", "2026-05-10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [("letzte Woche", "2026-06-08"), ("avant-hier", "2026-06-15"), ("viernes pasado", "2026-06-12"),
+     ("last summer", "2025-06-01")],
+)  # fmt: skip
+def test_a_window_as_a_whole_text_is_a_time(text: str, day: str) -> None:
+    assert datetime.fromtimestamp(parse_time(text, now=NOW) / 1000) == datetime.fromisoformat(day)
