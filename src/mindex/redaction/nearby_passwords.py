@@ -10,6 +10,7 @@ from enum import Enum, auto
 
 from mindex.redaction import password_words as words
 from mindex.redaction.password_values import Value, value_class
+from mindex.redaction.secret_checks import OTHER_THING
 from mindex.redaction.word_place import MARKER, Span, is_in_a_name
 
 _REACH_AFTER, _REACH_BEFORE, _MAX_WORDS = 110, 70, 10
@@ -71,6 +72,14 @@ _CHANGE = re.compile(words.CHANGE, re.IGNORECASE)
 _OTHER_KEY = re.compile(
     r"[ ](?:primari|for[aá]ne|extern|únic|unic|compuest|candidat|p[uú]blic|del [eé]xito)", re.IGNORECASE
 )
+# `this pass`, `second pass`, `ski pass`: of a compiler, or a card.
+_OTHER_PASS = re.compile(
+    r"\b(?:this|each|every|first|second|third|last|final|another|single|next|compiler|optimi[sz]er|optimi[sz]ation|render"
+    r"|ski|boarding|hall|season|bus|train|day|museum)[ ]$",
+    re.IGNORECASE,
+)
+# The word before a value of Latin letters, in another script.
+_OTHER_SCRIPT = re.compile(r"(?P<word>[^\W\d_A-Za-z\u00c0-\u024f]+)[\s:«„\"'`]{1,3}$")
 # Behind a value in languages whose verb is last: `パスワードを X に変更`.
 _SET_BEHIND = re.compile(
     r"[」』\"'`]?[ ]?(?:으?로|에|に|へ|を)[ ]?(?:바|변경|설정|設定|変更|した|改)|[ ](?:olarak|yap)"
@@ -101,6 +110,10 @@ def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
     """Yield the passwords that are said of the word: behind it, else before it, else in the next line."""
     text, start, end = match.string, match.start(), match.end()
     if not _PASSWORD_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end) or _OTHER_KEY.match(text, end):
+        return
+    if OTHER_THING.match(text, start) or (
+        match[0].lower() == "pass" and _OTHER_PASS.search(text[max(0, start - 20) : start])
+    ):
         return
     is_several = bool(_SEVERAL.fullmatch(match[0]))
     is_noun = not _VERB.fullmatch(match[0]) or bool(_NOUN_BEFORE.search(text[max(0, start - 30) : start]))
@@ -147,7 +160,9 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
         if raw.endswith(_SENTENCE_ENDS) or raw.rstrip(_CLOSING_QUOTES).endswith(("?", "？")):
             return _answer(text, token.end()) if raw.rstrip(_CLOSING_QUOTES).endswith(("?", "？")) else None
         after_comma = after_comma or raw.endswith((",", ";"))
-        link = _next_link(link, raw, word)
+        # `the pw was changed, now X`
+        is_new = word in words.NOW and bool(_CHANGE.search(text, max(0, start - 30), token.start()))
+        link = _next_link(link, raw, word, is_new)
     return None
 
 
@@ -182,7 +197,7 @@ def _is_copula(raw: str, word: str, *, is_first: bool) -> bool:
     return raw in words.COPULAS or word in words.COPULAS or raw.endswith(words.COPULAS_AT_END)
 
 
-def _next_link(link: Link, raw: str, word: str) -> Link:
+def _next_link(link: Link, raw: str, word: str, is_new: bool) -> Link:
     if raw.endswith((":", "：", "→")):
         return Link.STATED
     if word in words.COMMANDS:
@@ -195,7 +210,7 @@ def _next_link(link: Link, raw: str, word: str) -> Link:
         return Link.PHRASE
     if link is Link.PHRASE and word.isalpha() and not raw.endswith(","):
         return link
-    return Link.LOOSE
+    return Link.SET if is_new else Link.LOOSE
 
 
 def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
@@ -209,7 +224,8 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
     if kind is Value.ENDING and link is Link.SET and not _is_changed(text, finish):
         return False
     if kind is Value.ENDING and link in _AT_CLAUSE_END:  # `new pass Qwoken-38`, and nothing behind it
-        return len(value) >= MIN_LENGTH_MIXED and not _OTHER_ENDING.fullmatch(value) and _ends_clause(text, finish)
+        is_name = _OTHER_ENDING.fullmatch(value) and not _is_of_other_script(text, finish - len(value))
+        return len(value) >= MIN_LENGTH_MIXED and not is_name and _ends_clause(text, finish)
     if kind not in ACCEPTED[link] or (kind is not Value.STRONG and len(value) < MIN_LENGTH_MIXED):
         return False
     return link is not Link.PHRASE or kind is Value.STRONG or (value.isalnum() and _ends_clause(text, finish))
@@ -218,6 +234,12 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
 def _is_changed(text: str, finish: int) -> bool:
     """Whether a word near the value says that something was changed: `reset to X`, `auf X geändert`."""
     return bool(_CHANGE.search(text, max(0, finish - 110), finish + 20))
+
+
+def _is_of_other_script(text: str, begin: int) -> bool:
+    """Whether a value of Latin letters follows a word of another script: `пароль от сервера Berezka2021`."""
+    before = _OTHER_SCRIPT.search(text[max(0, begin - 40) : begin])
+    return before is not None and text[begin].isascii() and before["word"].lower() not in words.OWNERS
 
 
 def _ends_clause(text: str, finish: int) -> bool:

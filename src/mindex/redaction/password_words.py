@@ -79,6 +79,7 @@ ONE_TIME, RESULT, PIN, CHANGE = _any("one_time"), _any("result"), _any("pin"), _
 COPULAS = _set("copulas")
 COPULAS_AT_END = tuple("是为為はを은는이가成로：")  # of languages without blanks between words
 FILLERS = _set("fillers")
+NOW = _set("now")
 TARGETS = _set("targets")
 COMMANDS = _set("commands")
 AS = _set("as")

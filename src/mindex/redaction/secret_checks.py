@@ -20,7 +20,10 @@ _PLACEHOLDER = re.compile(
     r"|[\w.]*(?:private|public)_?key|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
     re.IGNORECASE,
 )
-_EXPRESSION = re.compile(r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*!][A-Za-z_.:]+$|\W*$")
+_EXPRESSION = re.compile(
+    r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*!][A-Za-z_.:]+$|\W*$"
+    r"|(?:[a-z]{2,20}_){1,3}(?:password|passwd|pwd)\d{0,2}$"
+)
 _TECHNICAL = re.compile(
     r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|iso|rfc|win)[-_]?\d[\d.]*(?:id)?"
     r"(?![0-9a-z])|[vx][-_]?\d[\d.]*(?:[-_.]\w{1,12})?$|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
@@ -57,6 +60,15 @@ _DASH = re.compile(r"[ ][-–—][ ]")
 _COMMAND = re.compile(r"[a-z][\w./-]*[ ]+\S")  # of a shell: PASSWORD=`aws ecr get-login-password`
 
 
+# `password manager`, `pass rate`: what is said, is said of that.
+OTHER_THING = re.compile(
+    r"(?:pass(?:word|wd|phrase|code)?|pwd?)[ -](?:managers?|polic(?:y|ies)|hash(?:e[sr]|ing)?|generators?|length"
+    r"|strength|rates?|columns?|librar(?:y|ies)|plugins?|vaults?|rotations?|expiry|encoders?|schemes?|algorithms?|through"
+    r"|filter)(?![\w-])",
+    re.IGNORECASE,
+)
+
+
 def is_assigned_password(match: re.Match[str]) -> bool:
     """`password = "swordfish"`, not `password = get_password()`."""
     value, sep = match["v"], match["sep"]
@@ -91,7 +103,7 @@ def is_assigned_secret(match: re.Match[str]) -> bool:
 def is_stated_password(match: re.Match[str]) -> bool:
     """`my password is hunter22`, not `the password is case-sensitive`."""
     value = match["v"].strip("*_~")
-    if is_placeholder(value) or _VERB.match(match[0]):
+    if is_placeholder(value) or _VERB.match(match[0]) or OTHER_THING.match(match[0]):
         return False
     if match["q"]:
         return not _is_label(value)
@@ -245,7 +257,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_expression(value: str) -> bool:
-    """Code, not a value: a call, an attribute, a tag of YAML (`!vault`)."""
+    """Code, not a value: a call, an attribute, a variable (`new_password2`), a tag of YAML (`!vault`)."""
     return bool(_EXPRESSION.match(value))
 
 
