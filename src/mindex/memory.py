@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     from mindex.entries.entries import Entries
     from mindex.entries.fact_extraction import FactExtraction
     from mindex.entries.field_entries import FieldEntries
-    from mindex.entries.new_memory import AddOptions, NewMemory
+    from mindex.entries.new_memory import NewMemory
     from mindex.entries.note_files import Notes
+    from mindex.entries.option_types import AddOptions, Changes
     from mindex.entries.profile import Profile
     from mindex.entries.projects import Projects
     from mindex.entries.timeline import Timeline
@@ -301,14 +302,34 @@ class Memory:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, text: str, **properties: Unpack[AddOptions]) -> AddResult:
-        """Add a memory. The same text again is the same memory; near-duplicates are stored and reported."""
+        """Add a memory. The same text again is the same memory; near-duplicates are stored and reported.
+
+        Rules fill in the type, the importance, the entities and the summary if they are not given.
+
+        Options:
+            type (str): One of fact, preference, decision, event, insight, task, relationship, entity, self,
+                background, pattern, project, contact, reference, how-to, problem.
+            importance (int | None): Importance, 1 to 10 (default: estimated).
+            confidence (float, default 1.0): 0 to 1.
+            tags (Sequence[str]): Tag.
+            entities (Sequence[str] | None): Entity name; default: detected.
+            summary (str): Summary, at most 20 words (default: first sentence).
+            context (str): Context, for example a project.
+            source (str): Source.
+            expires (str | int | None): Expiry: 30d, 2h, friday, next week, 2027-01-31.
+            supersedes (str): Id of the memory that this one replaces.
+            anchor (str): File lines that the memory is about.
+            fields (Mapping[str, object] | None): Fields that are stored with it and not searched.
+            agent (str | None): Agent that the memory belongs to (default: setting).
+            embed (bool, default True): Make its vector now, before the call returns.
+        """
         return self.entries.add(text, **properties)
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> Sequence[AddResult]:
         """Add many memories, 500 a transaction; they are not written to the daily log."""
         return self.entries.add_many(memories, embed=embed)
 
-    def update(self, id_: str, *, reason: str = "", **changes: object) -> Change:
+    def update(self, id_: str, *, reason: str = "", **changes: Unpack[Changes]) -> Change:
         """Change the given properties (those of `add`) of an entry."""
         return self.entries.update(id_, changes, reason)
 

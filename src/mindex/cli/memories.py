@@ -14,11 +14,12 @@ from mindex.cli.options import (
     id_argument,
     limit_option,
     reason_option,
-    tag_option,
+    table_option,
     text_or_stdin,
 )
 from mindex.cli.output import note, say
-from mindex.datatypes import KINDS, TYPES, AddResult, Change, TimelineEvent
+from mindex.datatypes import KINDS, AddResult, Change, TimelineEvent
+from mindex.entries.options import MEMORY_OPTIONS
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.present import entries
@@ -34,27 +35,7 @@ from mindex.present.history import (
 )
 
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
-_property_options = combine(
-    click.option("--type", metavar="T", help=f"One of {', '.join(TYPES)}.", shell_complete=completed_by("types")),
-    click.option("--importance", type=int, metavar="N", help="Importance, 1 to 10 (default: estimated)."),
-    click.option("--confidence", type=float, metavar="X", help="0 to 1."),
-    tag_option,
-    click.option(
-        "--entity", "entities", multiple=True, metavar="E", help="Entity name (default: detected; repeatable)."
-    ),
-    click.option("--summary", metavar="S", help="Summary, at most 20 words (default: first sentence)."),
-    click.option("--source", metavar="S", help="Source."),
-    click.option("--context", metavar="S", help="Context, for example a project."),
-    click.option("--expires", metavar="T", help="Expiry: 30d, 2h, friday, next week, 2027-01-31."),
-    click.option("--ttl", metavar="30d", help="Expiry, counted from now."),
-    click.option(
-        "--supersedes",
-        metavar="ID",
-        help="Id of the memory that this one replaces.",
-        shell_complete=completed_by("entries"),
-    ),
-    click.option("--anchor", metavar="PATH:10-40", help="File lines that the memory is about."),
-)
+_property_options = combine(*(table_option(one, omitted=True) for one in MEMORY_OPTIONS if one.flags))
 
 
 def _properties(options: dict[str, Any]) -> dict[str, Any]:

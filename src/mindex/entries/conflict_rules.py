@@ -2,7 +2,7 @@
 
 Precision comes first: a conflict that is none costs trust, one that is missed costs nothing that is not lost today. So
 two statements are compared only when they say the same but for one difference (docs/quality.md has the figures).
-`contradict` in `conflicts` asks less: whether two texts must not be taken for duplicates.
+`contradict` in `contradiction_check` asks less: whether two texts must not be taken for duplicates.
 """
 
 from mindex.analyzer import fold

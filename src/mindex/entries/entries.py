@@ -27,7 +27,7 @@ from mindex.entries.daily_log import DailyLog
 from mindex.entries.entities import extract_entities
 from mindex.entries.field_specs import FIELD_ENTRY_KINDS, UNIQUE
 from mindex.entries.near_duplicates import NEAR_LINK
-from mindex.entries.new_memory import UPDATABLE, NewMemory, Properties, clean_properties, make_records
+from mindex.entries.new_memory import UPDATABLE, NewMemory, clean_properties, make_records
 from mindex.entries.open_conflicts import (
     conflict_links,
     conflicting,
@@ -37,6 +37,7 @@ from mindex.entries.open_conflicts import (
     restoring_note,
     settling_note,
 )
+from mindex.entries.option_types import Properties
 from mindex.entries.references import find_entry
 from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
 from mindex.entries.summary import summarize

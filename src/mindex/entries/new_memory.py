@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from mindex.datatypes import Kind, Record
 from mindex.entries import validation
@@ -21,28 +21,6 @@ from mindex.ids import new_id
 from mindex.redaction.json_values import redact_value
 from mindex.redaction.redactor import Redactor
 from mindex.type_rules import memory_type
-
-
-class Properties(TypedDict, total=False):
-    type: str
-    importance: int | None
-    confidence: float
-    tags: Sequence[str]
-    entities: Sequence[str] | None
-    summary: str
-    context: str
-    source: str
-    supersedes: str  # the id of a memory that this one replaces
-    anchor: str  # lines of a file (`src/app.py:10-40`); their state is reported when the memory is found
-    fields: Mapping[str, object] | None  # stored with it, not searched
-
-
-class AddOptions(Properties, total=False):
-    """The options of `Memory.add`. Rules fill in the importance, the entities and the summary when not given."""
-
-    agent: str | None
-    expires: str | int | None  # `30d`, `friday`, a date; or milliseconds since 1970
-    embed: bool
 
 
 @dataclass(frozen=True, slots=True)

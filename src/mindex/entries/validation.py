@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 from mindex.datatypes import TYPES, Record
+from mindex.entries.options import MEMORY_OPTIONS
 from mindex.errors import UsageError
 from mindex.limits import (
     MAX_FIELD,
     MAX_NAME,
-    MAX_SUMMARY,
     MAX_TAG,
     MAX_TAGS,
     MAX_TEXT_BYTES,
@@ -22,11 +22,8 @@ from mindex.limits import (
 
 # The most characters of a property that is a text.
 _PROPERTIES: Mapping[str, int] = {
-    "summary": MAX_SUMMARY,
     "title": MAX_FIELD,
-    "context": MAX_FIELD,
-    "source": MAX_FIELD,
-    "anchor": MAX_FIELD,
+    **{one.name: one.longest for one in MEMORY_OPTIONS if one.longest},
 }
 # Fields that are names; of a turn, two are its text.
 _NAMES = ("name", "session_id", "speaker")

@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mindex import __version__
-from mindex.datatypes import TYPES
 from mindex.datatypes.option import Option, OptionValue
+from mindex.entries.options import MEMORY_OPTIONS
 from mindex.errors import MindexError, UsageError
 from mindex.http_access.current_principal import require_write
 from mindex.present.error_json import error_json
@@ -212,22 +212,11 @@ def _parameter(option: Option) -> Parameter:
 
 
 # fmt: off
-_AGENT = Parameter("agent", "string", "whose entries, `*`: of all agents; default: as the token or the settings say")
 _REASON = Parameter("reason", "string", "why, for the history")
 _AS_OF = Parameter("as_of", "string", "entries as they stood at this time")
 _BUDGET = Parameter("budget", "integer", "never more than so many tokens")
-_PROPERTIES = (
-    Parameter("type", "string", "what it is; default: by rules", choices=TYPES),
-    Parameter("importance", "integer", "1 to 10; default: by rules"),
-    Parameter("confidence", "number", "0 to 1"),
-    Parameter("tags", "array", "its tags"),
-    Parameter("entities", "array", "names in it; default: found"),
-    Parameter("summary", "string", "at most twenty words; default: its first sentence"),
-    Parameter("source", "string", "where it comes from"),
-    Parameter("context", "string", "what it belongs to"),
-    Parameter("expires", "string", "when it stops being true: 30d, 2027-01-31; empty: never"),
-    Parameter("supersedes", "string", "the id of a memory that this one replaces"),
-)
+_OPTIONS = tuple(_parameter(one) for one in MEMORY_OPTIONS if one.parameter)
+_PROPERTIES = tuple(one for one in _OPTIONS if one.name != "agent")
 OPERATIONS: tuple[Operation, ...] = (
     Operation("search", "GET", "Search everything that is stored", (
         Parameter("q", "string", 'plain words; "phrase", AND, OR, NOT, prefix*, title:word are strict', required=True),
@@ -239,7 +228,7 @@ OPERATIONS: tuple[Operation, ...] = (
         _BUDGET, _AS_OF,
     ), _get),
     Operation("add", "POST", "Add a memory; the same text again is the same memory", (
-        Parameter("text", "string", "what to remember", required=True), *_PROPERTIES, _AGENT,
+        Parameter("text", "string", "what to remember", required=True), *_OPTIONS,
     ), _add),
     Operation("update", "POST", "Change a memory: what is given is replaced, the rest stays", (
         Parameter("id", "string", "which one; a unique start is enough", required=True),

@@ -114,9 +114,9 @@ def _edit(call: Call) -> Response:
     return call.done(record_path(record.id), "Changed.", change)
 
 
-def _changes(call: Call, record: Record) -> dict[str, object]:
+def _changes(call: Call, record: Record) -> dict[str, Any]:
     """What differs from the record."""
-    wanted: dict[str, object] = {name: call.given(name).replace("\r\n", "\n") for name in _TEXTS}
+    wanted: dict[str, Any] = {name: call.given(name).replace("\r\n", "\n") for name in _TEXTS}
     wanted |= {"type": call.given("type") or record.type, "tags": _words(call.given("tags"))}
     importance, confidence = _number(call, "importance", int), _number(call, "confidence", float)
     wanted |= {"importance": importance} if importance is not None else {}

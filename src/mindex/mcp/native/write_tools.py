@@ -6,10 +6,11 @@ from typing import Annotated, Any
 from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from mindex.datatypes import TYPES, Change
+from mindex.datatypes import Change
+from mindex.entries.options import MEMORY_OPTIONS
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.native import other_kinds
-from mindex.mcp.tools import REFRESHES, REVISES, Omitted, Texts, Toolset, tool, tool_result
+from mindex.mcp.tools import REFRESHES, REVISES, Omitted, Texts, Toolset, described, tool, tool_result
 from mindex.present.entries import add_text
 from mindex.present.history import change_json, change_text, undo_json, undo_text
 from mindex.present.to_json import Json, to_json
@@ -19,7 +20,9 @@ _REMEMBER = (
     " conversation. The result names similar memories and conflicts: update or supersede those."
 )
 # What `remember` and `update` take of a memory.
-_PROPERTIES = "text type importance confidence tags entities summary context source expires supersedes".split()
+_PROPERTIES = [one.argument for one in MEMORY_OPTIONS if one.argument]
+_ABOUT = described(MEMORY_OPTIONS)
+_ABOUT_CHANGE = {**_ABOUT, "expires": Field(description="Empty: never")}
 _LATEST = "true"
 
 Fields = Annotated[
@@ -45,17 +48,19 @@ class WriteTools(Toolset):
     @tool(_REMEMBER, REFRESHES)
     def remember(
         self,
+        # written by scripts/reference: options of a memory
         text: str = "",
-        type: Annotated[str, Field(description=f"Default: estimated; {', '.join(TYPES)}")] = "",
-        importance: Annotated[int | Omitted, Field(description="1-10")] = None,
-        confidence: Annotated[float | Omitted, Field(description="0-1, default 1")] = None,
+        type: Annotated[str, _ABOUT["type"]] = "",
+        importance: Annotated[int | Omitted, _ABOUT["importance"]] = None,
+        confidence: Annotated[float | Omitted, _ABOUT["confidence"]] = None,
         tags: Texts = (),
-        entities: Annotated[Texts | Omitted, Field(description="Names; default: detected")] = None,
+        entities: Annotated[Texts | Omitted, _ABOUT["entities"]] = None,
         summary: str = "",
-        context: Annotated[str, Field(description="A project or topic")] = "",
+        context: Annotated[str, _ABOUT["context"]] = "",
         source: str = "",
-        expires: Annotated[str | Omitted, Field(description="30d, 2027-01-31")] = None,
-        supersedes: Annotated[str, Field(description="Id it replaces")] = "",
+        expires: Annotated[str | Omitted, _ABOUT["expires"]] = None,
+        supersedes: Annotated[str, _ABOUT["supersedes"]] = "",
+        # end: options of a memory
         kind: Annotated[str, Field(description=f"Default {', '.join(other_kinds.KINDS)}")] = "memory",
         fields: Fields = None,
     ) -> CallToolResult:
@@ -70,6 +75,7 @@ class WriteTools(Toolset):
     def update(
         self,
         id: str,
+        # written by scripts/reference: changes of a memory
         text: str | Omitted = None,
         type: str | Omitted = None,
         importance: int | Omitted = None,
@@ -79,8 +85,9 @@ class WriteTools(Toolset):
         summary: str | Omitted = None,
         context: str | Omitted = None,
         source: str | Omitted = None,
-        expires: Annotated[str | Omitted, Field(description="Empty: never")] = None,
-        supersedes: Annotated[str | Omitted, Field(description="Id it replaces")] = None,
+        expires: Annotated[str | Omitted, _ABOUT_CHANGE["expires"]] = None,
+        supersedes: Annotated[str | Omitted, _ABOUT_CHANGE["supersedes"]] = None,
+        # end: changes of a memory
         fields: dict[str, Any] | Omitted = None,
         restore: Annotated[bool, Field(description="Bring back a forgotten or superseded memory")] = False,
         undo: Undo = None,
