@@ -16,17 +16,17 @@ from typing import IO, Any
 import pytest
 
 from mindex.clients import config_file as config_file_module
+from mindex.clients.clients import CLIENTS, Client, client_named
 from mindex.clients.config_file import ChangedMeanwhileError, backup_path, read_config
 from mindex.clients.install import Installer
 from mindex.clients.locations import Machine, config_file, this_machine
 from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
-from mindex.clients.table import AGENTS, Agent, agent_named
 from mindex.datatypes.clients import InstallResult
 from mindex.temporary_files import replaced_file
 from tests.running import Ran, finish, is_one_error, run_as_nobody, run_here, start
 
 COMMAND = ("/opt/bin/mindex", "serve")
-ZED = agent_named("zed")
+ZED = client_named("zed")
 # As people have it: comments, a trailing comma, tabs.
 ZED_SETTINGS = '// Zed settings\n{\n\t"theme": "One Dark", // at night\n\t"vim_mode": true,\n}\n'
 
@@ -47,11 +47,11 @@ def machine(home: Path) -> Machine:
     return Machine("linux", home, {})
 
 
-def installed(agent: Agent, home: Path, **options: Any) -> InstallResult:
+def installed(agent: Client, home: Path, **options: Any) -> InstallResult:
     return Installer(machine(home), force=True, **options).install(agent, COMMAND)
 
 
-def file_of(agent: Agent, home: Path, text: str | None = None, *, encoding: str = "utf-8") -> Path:
+def file_of(agent: Client, home: Path, text: str | None = None, *, encoding: str = "utf-8") -> Path:
     path = config_file(agent, machine(home))
     if text is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def file_of(agent: Agent, home: Path, text: str | None = None, *, encoding: str 
     return path
 
 
-def entry_in(agent: Agent, path: Path) -> Any:
+def entry_in(agent: Client, path: Path) -> Any:
     entry = read_config(agent, path).entry
     assert entry is not None
     return entry
@@ -76,8 +76,8 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-def test_each_agent_gets_the_entry_in_its_own_form(agent: Agent, home: Path) -> None:
+@pytest.mark.parametrize("agent", CLIENTS, ids=lambda agent: agent.name)
+def test_each_agent_gets_the_entry_in_its_own_form(agent: Client, home: Path) -> None:
     assert installed(agent, home).outcome == "installed"
     text = file_of(agent, home).read_text()
     held = tomllib.loads(text) if agent.name == "codex" else json.loads(text)
@@ -85,8 +85,8 @@ def test_each_agent_gets_the_entry_in_its_own_form(agent: Agent, home: Path) -> 
     assert held == {container: {"mindex": entry}}
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-def test_a_second_install_changes_nothing_and_an_undo_leaves_nothing(agent: Agent, home: Path) -> None:
+@pytest.mark.parametrize("agent", CLIENTS, ids=lambda agent: agent.name)
+def test_a_second_install_changes_nothing_and_an_undo_leaves_nothing(agent: Client, home: Path) -> None:
     installed(agent, home)
     before = file_of(agent, home).read_bytes()
     assert installed(agent, home).outcome == "unchanged"
@@ -194,7 +194,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(home: Path) -> None:
 def test_a_file_that_cannot_be_edited_stays_and_the_snippet_is_shown(
     agent: str, text: str, reason: str, home: Path
 ) -> None:
-    row = agent_named(agent)
+    row = client_named(agent)
     path = file_of(row, home, text)
     result = installed(row, home)
     assert (result.outcome, path.read_text()) == ("refused", text)
@@ -405,7 +405,7 @@ def test_an_agent_that_is_not_here_is_refused_unless_forced(home: Path) -> None:
 
 def test_a_wrong_name_among_right_ones_changes_nothing(home: Path) -> None:
     (home / ".codex").mkdir()
-    is_one_error(mindex("codex", "zedd"), "no agent is called 'zedd'", "zed", code=2)
+    is_one_error(mindex("codex", "zedd"), "there is no client 'zedd'", "zed", code=2)
     assert list((home / ".codex").iterdir()) == []
 
 
@@ -465,10 +465,10 @@ def test_a_project_gets_its_own_file_and_its_own_memories(home: Path) -> None:
     ran = mindex("claude-code", "--project", "--json").json
     path = home / "Harbour Office" / ".mcp.json"
     assert ran["agent_name"] == "harbour-office"
-    assert entry_in(agent_named("claude-code"), path)["args"] == ["serve", "--agent", "harbour-office"]
+    assert entry_in(client_named("claude-code"), path)["args"] == ["serve", "--agent", "harbour-office"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert mindex("claude-code", "--project", "--agent", "shared").code == 0
-    assert entry_in(agent_named("claude-code"), path)["args"] == ["serve", "--agent", "shared"]
+    assert entry_in(client_named("claude-code"), path)["args"] == ["serve", "--agent", "shared"]
     assert mindex("claude-code", "--project", "--undo").code == 0
     assert not path.exists()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mindex.clients.clients import CLIENTS, client_named
 from mindex.clients.locations import Machine, config_file, this_machine, trace_of
-from mindex.clients.table import AGENTS, agent_named
 from mindex.errors import UsageError
 
 LINUX = {
@@ -49,7 +49,7 @@ def test_the_file_of_each_agent_is_where_the_system_has_it(
     system: str, expected: dict[str, str], tmp_path: Path
 ) -> None:
     machine = Machine(system, tmp_path, {})
-    found = {agent.name: str(config_file(agent, machine).relative_to(tmp_path)) for agent in AGENTS}
+    found = {agent.name: str(config_file(agent, machine).relative_to(tmp_path)) for agent in CLIENTS}
     assert found == expected
 
 
@@ -58,7 +58,7 @@ def test_the_file_of_a_project_is_below_its_folder(tmp_path: Path) -> None:
     project = tmp_path / "project"
     files = {
         agent.name: str(config_file(agent, machine, project).relative_to(project))
-        for agent in AGENTS
+        for agent in CLIENTS
         if agent.project_files
     }
     assert files == PROJECT
@@ -81,12 +81,12 @@ def test_variables_that_agents_honour_move_their_file(
     agent: str, system: str, variable: str, expected: str, tmp_path: Path
 ) -> None:
     machine = Machine(system, tmp_path / "home", {variable: str(tmp_path / "elsewhere")})
-    assert config_file(agent_named(agent), machine) == tmp_path / "elsewhere" / expected
+    assert config_file(client_named(agent), machine) == tmp_path / "elsewhere" / expected
 
 
 def test_a_variable_that_others_ignore_moves_nothing(tmp_path: Path) -> None:
     machine = Machine("macos", tmp_path, {"XDG_CONFIG_HOME": "/elsewhere"})
-    assert config_file(agent_named("zed"), machine) == tmp_path / ".config/zed/settings.json"
+    assert config_file(client_named("zed"), machine) == tmp_path / ".config/zed/settings.json"
 
 
 def test_of_several_files_the_one_that_exists_is_used(tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_of_several_files_the_one_that_exists_is_used(tmp_path: Path) -> None:
     existing = tmp_path / ".config/opencode/opencode.jsonc"
     existing.parent.mkdir(parents=True)
     existing.touch()
-    assert config_file(agent_named("opencode"), machine) == existing
+    assert config_file(client_named("opencode"), machine) == existing
 
 
 def test_the_extension_of_vs_code_is_used_where_only_its_folder_exists(tmp_path: Path) -> None:
     machine = Machine("linux", tmp_path, {})
     extension = tmp_path / ".config/Code/User/globalStorage/saoudrizwan.claude-dev"
     extension.mkdir(parents=True)
-    assert config_file(agent_named("cline"), machine) == extension / "settings/cline_mcp_settings.json"
+    assert config_file(client_named("cline"), machine) == extension / "settings/cline_mcp_settings.json"
 
 
 def test_claude_desktop_from_the_windows_store_has_its_own_folder(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_claude_desktop_from_the_windows_store_has_its_own_folder(tmp_path: Path
     (tmp_path / "AppData/Roaming").mkdir(parents=True)
     folder = tmp_path / "AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
     folder.mkdir(parents=True)
-    assert config_file(agent_named("claude-desktop"), machine) == folder / "claude_desktop_config.json"
-    assert trace_of(agent_named("claude-desktop"), machine) == str(folder)
+    assert config_file(client_named("claude-desktop"), machine) == folder / "claude_desktop_config.json"
+    assert trace_of(client_named("claude-desktop"), machine) == str(folder)
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", CLIENTS, ids=lambda agent: agent.name)
 def test_an_agent_is_found_by_its_program_or_its_folder(agent: object, tmp_path: Path) -> None:
-    row = agent_named(agent.name)  # type: ignore[attr-defined]
+    row = client_named(agent.name)  # type: ignore[attr-defined]
     programs = tmp_path / "bin"
     programs.mkdir()
     machine = Machine("linux", tmp_path / "home", {"PATH": str(programs)})
@@ -144,8 +144,8 @@ def test_this_machine_has_the_users_home(tmp_path: Path) -> None:
 )
 def test_an_unknown_agent_is_refused_with_the_nearest_name(name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=hint):
-        agent_named(name)
+        client_named(name)
 
 
 def test_names_are_known_in_any_case() -> None:
-    assert agent_named("Codex").name == "codex"
+    assert client_named("Codex").name == "codex"

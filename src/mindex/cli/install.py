@@ -12,10 +12,10 @@ import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.output import note
-from mindex.clients.install import Installer, list_agents
+from mindex.clients.clients import CLIENTS, Client, client_named
+from mindex.clients.install import Installer, list_clients
 from mindex.clients.locations import this_machine, trace_of
 from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
-from mindex.clients.table import AGENTS, Agent, agent_named
 from mindex.config import load_settings
 from mindex.datatypes.clients import AgentList, InstallReport
 from mindex.errors import UsageError
@@ -29,7 +29,7 @@ _WRITTEN = {"db": "MINDEX_DB", "db_read": "MINDEX_DB_READ", "agent": "MINDEX_AGE
 
 
 def _complete_agent(_: click.Context, __: click.Parameter, typed: str) -> list[str | CompletionItem]:
-    return [agent.name for agent in AGENTS if agent.name.startswith(typed)]
+    return [agent.name for agent in CLIENTS if agent.name.startswith(typed)]
 
 
 @click.command("install", short_help="Connect clients: Claude Code, Codex, Cursor …")
@@ -71,10 +71,10 @@ def install_command(
         raise UsageError("these options cannot be combined", "use --undo with --project and --dry-run only")
     start = _split(command) if command else program()
     if list_:
-        listed = AgentList(list_agents(this_machine(), Path.cwd(), start))
+        listed = AgentList(list_clients(this_machine(), Path.cwd(), start))
         context.emit(listed, lambda: agents_text(listed))
         return
-    agents = chosen_agents(names)
+    agents = chosen_clients(names)
     installer = Installer(this_machine(), _project_folder() if project else None, dry_run, force)
     if undo:
         report = InstallReport(tuple(installer.undo(agent) for agent in agents), dry_run=dry_run)
@@ -96,7 +96,7 @@ def _split(command: str) -> tuple[str, ...]:
 
 
 def run_install(
-    context: Context, installer: Installer, agents: Sequence[Agent], start: Sequence[str], *, show: bool = False
+    context: Context, installer: Installer, agents: Sequence[Client], start: Sequence[str], *, show: bool = False
 ) -> InstallReport:
     """Install into all these agents; then start the server once, as they will, and note when it does not answer."""
     settings = load_settings({"db": context.db, "db_read": context.db_read, "agent": context.agent})
@@ -120,15 +120,15 @@ def run_install(
     return InstallReport(results, command, given.get("agent", ""), installer.dry_run, tuple(notes))
 
 
-def chosen_agents(names: Sequence[str]) -> tuple[Agent, ...]:
+def chosen_clients(names: Sequence[str]) -> tuple[Client, ...]:
     """Return the agents, each once. Raises UsageError for none or an unknown one, before anything is written."""
     if not names:
         machine = this_machine()
-        here = ", ".join(agent.name for agent in AGENTS if trace_of(agent, machine))
+        here = ", ".join(agent.name for agent in CLIENTS if trace_of(agent, machine))
         raise UsageError(
             "missing argument: CLIENT", f"found on this machine: {here or 'none'}; see `mindex install --list`"
         )
-    return tuple({name.lower(): agent_named(name) for name in names}.values())
+    return tuple({name.lower(): client_named(name) for name in names}.values())
 
 
 def _project_folder() -> Path:

@@ -15,10 +15,10 @@ from mindex.cli.install import run_install
 from mindex.cli.note_folders import note_folders
 from mindex.cli.open_memory import Context
 from mindex.cli.output import ProgressBar, say
+from mindex.clients.clients import CLIENTS, Client, client_named
 from mindex.clients.install import Installer
 from mindex.clients.locations import this_machine, trace_of
 from mindex.clients.server_command import program
-from mindex.clients.table import AGENTS, Agent, agent_named
 from mindex.datatypes import Answer
 from mindex.datatypes.clients import InstallReport, SetupReport
 from mindex.datatypes.transfer import ImportReport
@@ -55,7 +55,7 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
                 "setup asks questions, and there is no terminal", "add --yes, or pass --agents A,B --folders DIR"
             )
         asks = False  # both are said
-    found = tuple(agent for agent in AGENTS if trace_of(agent, this_machine()))
+    found = tuple(agent for agent in CLIENTS if trace_of(agent, this_machine()))
     ready = _with_mindex(context, found)
     missing = [agent.name for agent in found if agent.name not in ready]
     # A mistake in a flag is said before the memory is made.
@@ -104,19 +104,19 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
 # ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _agents(text: str) -> tuple[Agent, ...]:
+def _agents(text: str) -> tuple[Client, ...]:
     """Return the agents of `a, b`. Raises UsageError for an unknown one."""
     names = [name.strip() for name in text.split(",") if name.strip() not in ("", _NONE)]
-    return tuple({name.lower(): agent_named(name) for name in names}.values())
+    return tuple({name.lower(): client_named(name) for name in names}.values())
 
 
-def _with_mindex(context: Context, found: Sequence[Agent]) -> list[str]:
+def _with_mindex(context: Context, found: Sequence[Client]) -> list[str]:
     """Return the agents that have the entry of mindex which an install would write now."""
     tried = run_install(context, Installer(this_machine(), dry_run=True), found, program())
     return [result.agent for result in tried.results if result.outcome == "unchanged"]
 
 
-def _agents_asked(missing: Sequence[str], ready: Sequence[str]) -> tuple[Agent, ...]:
+def _agents_asked(missing: Sequence[str], ready: Sequence[str]) -> tuple[Client, ...]:
     if not missing:
         if not ready:
             click.echo(
@@ -128,7 +128,7 @@ def _agents_asked(missing: Sequence[str], ready: Sequence[str]) -> tuple[Agent, 
         say(f"mindex is in {', '.join(ready)} already. Other agents on this machine: {shown}.", err=True)
     else:
         say(f"Agents on this machine: {shown}.", err=True)
-    chosen: tuple[Agent, ...] = click.prompt(
+    chosen: tuple[Client, ...] = click.prompt(
         f"Add mindex to which of them? (names, or {_NONE})",
         default=shown,
         err=True,

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import cast
 
 from mindex.clients import json_edit, toml_edit
-from mindex.clients.table import SERVER_NAME, Agent
+from mindex.clients.clients import SERVER_NAME, Client
 from mindex.errors import ConfigError
 from mindex.temporary_files import replaced_file
 from mindex.user_folders import default_database
@@ -33,7 +33,7 @@ class ChangedMeanwhileError(Exception):
 class ConfigFile:
     """The file of one agent as it was read. `raw` is None where there is no file."""
 
-    agent: Agent
+    agent: Client
     path: Path
     raw: bytes | None
     shared: bool = False  # it belongs to a project
@@ -125,7 +125,7 @@ class ConfigFile:
         return text
 
 
-def read_config(agent: Agent, path: Path, *, shared: bool = False) -> ConfigFile:
+def read_config(agent: Client, path: Path, *, shared: bool = False) -> ConfigFile:
     """Read the file, if there is one. Raises ConfigError when it cannot be read."""
     try:
         return ConfigFile(agent, path, path.read_bytes(), shared)
@@ -135,7 +135,7 @@ def read_config(agent: Agent, path: Path, *, shared: bool = False) -> ConfigFile
         raise ConfigError(f"{path} cannot be read ({error.strerror or error})") from None
 
 
-def backup_path(agent: Agent, path: Path) -> Path:
+def backup_path(agent: Client, path: Path) -> Path:
     """Return where the file is kept as it was: not beside it, where a project would have it committed."""
     digest = hashlib.sha256(str(path.absolute()).encode(errors="surrogateescape")).hexdigest()[:12]
     return default_database().parent / "agent-backups" / f"{agent.name}-{digest}{path.suffix}"

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mindex.clients.clients import CLIENTS, Client
 from mindex.clients.config_file import (
     ChangedMeanwhileError,
     ConfigFile,
@@ -16,8 +17,7 @@ from mindex.clients.config_file import (
 )
 from mindex.clients.locations import Machine, config_file, trace_of
 from mindex.clients.server_command import program_exists, start_problem
-from mindex.clients.table import AGENTS, Agent
-from mindex.datatypes.clients import AgentStatus, InstallResult, Outcome, Scope
+from mindex.datatypes.clients import ClientStatus, InstallResult, Outcome, Scope
 from mindex.errors import ConfigError
 from mindex.values import dataclass
 
@@ -38,11 +38,11 @@ class Installer:
     def scope(self) -> Scope:
         return "user" if self.project is None else "project"
 
-    def install(self, agent: Agent, command: Sequence[str]) -> InstallResult:
+    def install(self, agent: Client, command: Sequence[str]) -> InstallResult:
         """Write the entry. What stands in the way is the reason of a result `refused`, with the snippet to paste."""
         if self.project is not None and not agent.project_files:
             return self._result(agent, "refused", reason=f"{agent.title} has no configuration per project")
-        entry = agent.entry(command)
+        entry = agent.server(command)
         if self.project is None and not self.force and not trace_of(agent, self.machine):
             reason = f"{agent.title} was not found on this machine; install it first, or use --force"
             return self._result(agent, "refused", reason=reason, snippet=self._snippet(agent, entry))
@@ -51,7 +51,7 @@ class Installer:
         except ConfigError as error:
             return self._result(agent, "refused", reason=error.message, snippet=self._snippet(agent, entry))
 
-    def undo(self, agent: Agent) -> InstallResult:
+    def undo(self, agent: Client) -> InstallResult:
         """Remove the entry; restore the file as it was, where nothing else has changed since."""
         if self.project is not None and not agent.project_files:
             return self._result(agent, "absent")
@@ -60,11 +60,11 @@ class Installer:
         except ConfigError as error:
             return self._result(agent, "refused", reason=error.message)
 
-    def show(self, agent: Agent, command: Sequence[str]) -> InstallResult:
+    def show(self, agent: Client, command: Sequence[str]) -> InstallResult:
         """Return the snippet and the file that it belongs into."""
         if self.project is not None and not agent.project_files:
             return self._result(agent, "refused", reason=f"{agent.title} has no configuration per project")
-        return self._result(agent, "shown", snippet=self._snippet(agent, agent.entry(command)))
+        return self._result(agent, "shown", snippet=self._snippet(agent, agent.server(command)))
 
     def _install(self, file: ConfigFile, entry: Mapping[str, object]) -> InstallResult:
         former = file.entry
@@ -111,7 +111,7 @@ class Installer:
         """Return whether an earlier install made the whole file."""
         return self._leads_to(ConfigFile(file.agent, file.path, None), entry, file)
 
-    def _retry(self, agent: Agent, action: Callable[[ConfigFile], InstallResult]) -> InstallResult:
+    def _retry(self, agent: Client, action: Callable[[ConfigFile], InstallResult]) -> InstallResult:
         """Read the file and act on it, again where another program wrote it meanwhile. Raises ConfigError."""
         path = config_file(agent, self.machine, self.project)
         for _ in range(_ATTEMPTS):
@@ -119,20 +119,20 @@ class Installer:
                 return action(read_config(agent, path, shared=self.project is not None))
         raise ConfigError(f"{path} is being written by another program; close {agent.title} and try again")
 
-    def _snippet(self, agent: Agent, entry: Mapping[str, object]) -> str:
+    def _snippet(self, agent: Client, entry: Mapping[str, object]) -> str:
         return ConfigFile(agent, config_file(agent, self.machine, self.project), None).snippet(entry)
 
-    def _next_step(self, agent: Agent) -> str:
+    def _next_step(self, agent: Client) -> str:
         notes = [agent.next_step, *([agent.project_note] if self.project is not None and agent.project_note else [])]
         return "; ".join(notes)
 
-    def _result(self, agent: Agent, outcome: Outcome, **details: str) -> InstallResult:
+    def _result(self, agent: Client, outcome: Outcome, **details: str) -> InstallResult:
         has_file = self.project is None or agent.project_files
         path = str(config_file(agent, self.machine, self.project)) if has_file else ""
         return InstallResult(agent.name, agent.title, self.scope, path, outcome, **details)
 
 
-def list_agents(machine: Machine, folder: Path, own_program: Sequence[str]) -> tuple[AgentStatus, ...]:
+def list_clients(machine: Machine, folder: Path, own_program: Sequence[str]) -> tuple[ClientStatus, ...]:
     """Return the state of every agent for the user, and for the project in this folder where mindex is in its files.
 
     Commands of the user's files are started to see whether they answer. A project's files may come from strangers:
@@ -140,25 +140,25 @@ def list_agents(machine: Machine, folder: Path, own_program: Sequence[str]) -> t
     """
     problems: dict[tuple[str, ...], str] = {}
 
-    def status(agent: Agent, project: Path | None) -> AgentStatus:
+    def status(agent: Client, project: Path | None) -> ClientStatus:
         path = config_file(agent, machine, project)
         scope: Scope = "user" if project is None else "project"
         found = trace_of(agent, machine)
         try:
             entry = read_config(agent, path).entry
         except ConfigError as error:
-            return AgentStatus(agent.name, agent.title, found, scope, str(path), "broken", reason=error.message)
+            return ClientStatus(agent.name, agent.title, found, scope, str(path), "broken", reason=error.message)
         if entry is None:
-            return AgentStatus(agent.name, agent.title, found, scope, str(path), "absent")
+            return ClientStatus(agent.name, agent.title, found, scope, str(path), "absent")
         command = command_of(entry)
         starts, reason = _starts(
             command, project is None or command[: len(own_program)] == tuple(own_program), problems
         )
-        return AgentStatus(agent.name, agent.title, found, scope, str(path), "installed", command, starts, reason)
+        return ClientStatus(agent.name, agent.title, found, scope, str(path), "installed", command, starts, reason)
 
-    rows = [status(agent, None) for agent in AGENTS]
+    rows = [status(agent, None) for agent in CLIENTS]
     user_paths = {row.path for row in rows}
-    projects = [status(agent, folder) for agent in AGENTS if agent.project_files]
+    projects = [status(agent, folder) for agent in CLIENTS if agent.project_files]
     return (*rows, *(row for row in projects if row.state != "absent" and row.path not in user_paths))
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mindex.clients.table import Agent, System
+from mindex.clients.clients import Client, System
 from mindex.values import dataclass
 
 _APPDATA = {
@@ -38,14 +38,14 @@ def this_machine() -> Machine:
     return Machine(system, Path.home(), os.environ)
 
 
-def config_file(agent: Agent, machine: Machine, project: Path | None = None) -> Path:
+def config_file(agent: Client, machine: Machine, project: Path | None = None) -> Path:
     """Return the file that holds the servers of the user, or of a project. It need not exist."""
     if project is not None:
         return _chosen([project / name for name in agent.project_files])
     return _chosen([machine.resolve(template) for template in agent.user_files(machine.system)])
 
 
-def trace_of(agent: Agent, machine: Machine) -> str:
+def trace_of(agent: Client, machine: Machine) -> str:
     """Return what shows that the agent is on this machine: a program or a path. Empty: nothing does."""
     for program in agent.programs:
         if found := shutil.which(program, path=machine.environment.get("PATH")):

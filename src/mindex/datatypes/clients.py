@@ -44,7 +44,7 @@ class InstallReport:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentStatus:
+class ClientStatus:
     """Whether an agent is on this machine, and whether mindex is in its configuration."""
 
     agent: str
@@ -62,7 +62,7 @@ class AgentStatus:
 class AgentList:
     """All agents that mindex knows, as `mindex install --list` shows them."""
 
-    agents: tuple[AgentStatus, ...]
+    agents: tuple[ClientStatus, ...]
 
 
 @dataclass(frozen=True, slots=True)

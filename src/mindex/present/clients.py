@@ -2,7 +2,7 @@
 
 from shlex import quote
 
-from mindex.datatypes.clients import AgentList, AgentStatus, InstallReport, InstallResult, SetupReport
+from mindex.datatypes.clients import AgentList, ClientStatus, InstallReport, InstallResult, SetupReport
 from mindex.present.answer_view import AnswerView, view_answer
 from mindex.present.reports import index_text
 from mindex.present.text import aligned, note_lines
@@ -62,7 +62,7 @@ def agents_text(listed: AgentList) -> str:
     return "\n".join([*aligned(rows), *reasons])
 
 
-def _state(one: AgentStatus) -> str:
+def _state(one: ClientStatus) -> str:
     if one.state != "installed":
         return "file is broken" if one.state == "broken" else "no"
     return {True: "yes, starts", False: "yes, does not start", None: "yes"}[one.starts]
