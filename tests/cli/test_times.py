@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.cli.conftest import Mindex
@@ -53,6 +55,17 @@ def test_the_filter_is_the_time_that_was_written(mindex: Mindex) -> None:
     assert len(mindex("list", "--after", "yesterday", "--json").json["records"]) == 1
     assert len(mindex("list", "--before", "7d", "--json").json["records"]) == 1
     assert len(mindex("list", "--after", "2w", "--json").json["records"]) == 2
+
+
+def test_the_timeline_keeps_to_a_budget_and_counts_the_rest(mindex: Mindex) -> None:
+    for number in range(12):
+        mindex("add", f"Lamp {number} stands in room {number} of the northern house")
+    shown = mindex("timeline", "--after", "today", "--budget", "200")
+    assert 0 < shown.stdout.count("Lamp") < 12
+    assert shown.stdout.startswith(f"{datetime.now(UTC).date()}: ")
+    assert "budget of 200 tokens" in shown.stderr and "left out" in shown.stderr
+    events = mindex("timeline", "--after", "today", "--budget", "200", "--json").json["events"]
+    assert len(events) == shown.stdout.count("Lamp")
 
 
 def test_the_timeline_needs_no_option(mindex: Mindex) -> None:

@@ -99,9 +99,22 @@ def test_a_timeline_is_one_record(memory: Memory) -> None:
     assert f"add memory {id_} Learnt today" in record.text and "Anna" in record.text
     (record,) = memory.get("timeline:2020-01..2020-02").records
     assert record.text == "nothing in that time"
-    for reference in ("timeline:2026", "timeline:whenever..", "timeline:1m.."):
+    for reference in ("timeline:2026x", "timeline:port 8443", "timeline:whenever..", "timeline:1m.."):
         with pytest.raises(UsageError):
             memory.get(reference)
+
+
+def test_a_timeline_of_a_period_groups_by_day_and_names_what_superseded(memory: Memory) -> None:
+    old = memory.add("The retro is on Wednesdays").id
+    new = memory.add("The retro moved to Thursdays").id
+    memory.update(new, importance=9)
+    for reference in ("timeline:today", "timeline:diese Woche", "timeline:today..tomorrow"):
+        (record,) = memory.get(reference).records
+        heading, *lines = record.text.splitlines()
+        assert heading.endswith(": 2 learnt, 1 superseded, 1 changed")
+        assert [line.split()[1] for line in lines] == ["add", "add", "supersede", "update"]
+        assert f"supersede memory {old} The retro is on Wednesdays (superseded by {new} by rule" in record.text
+    assert memory.get("timeline:last week").records[0].text == "nothing in that time"
 
 
 @pytest.mark.parametrize("reference", ["timeline", "timeline:", "timeline:.."])

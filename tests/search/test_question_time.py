@@ -82,6 +82,19 @@ def test_a_date_in_common_makes_an_answer_hardly_likelier(memory: Memory) -> Non
     assert answer.hits[0].weak and without.hits
 
 
+@pytest.mark.parametrize("query", ["what should I cook this week", "what is planned for next week with the stove"])
+def test_a_plan_is_dated_by_its_text_alone(memory: Memory, query: str) -> None:
+    add(memory, "2026-06-17", "The stove to cook on is clean")
+    answer = memory.search(query, now=TODAY)
+    assert "time" not in stages(answer.hits[0])
+
+
+def test_a_comparison_of_two_times_names_no_window(memory: Memory) -> None:
+    shipped(memory)
+    answer = memory.search("how much did we ship last month compared to now", now=TODAY)
+    assert not any("is read as" in note for note in answer.notes)
+
+
 def test_how_long_after_an_event_names_no_window(memory: Memory) -> None:
     add(memory, "2026-03-02", "I bought the backpack")
     answer = memory.search("how many days did it take to arrive after I bought the backpack", now=TODAY)

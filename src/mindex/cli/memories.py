@@ -32,7 +32,9 @@ from mindex.present.history import (
     timeline_text,
     undo_json,
     undo_text,
+    within_tokens,
 )
+from mindex.present.text import amount
 
 # The properties of a memory that `add` and `update` take, by the names of `Memory.add`.
 _property_options = combine(*(table_option(one, omitted=True) for one in MEMORY_OPTIONS if one.flags))
@@ -172,10 +174,14 @@ def _confirm_undo(changes: Sequence[Change]) -> None:
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only changes of this kind of record.")
 @click.option("--source", default="", metavar="S", help="Only entries from this source, such as `hook`.")
 @limit_option(50, "Number of events, at most 200.")
+@click.option("-b", "--budget", type=int, metavar="N", help="Maximum number of tokens to print.")
 @prints(timeline_text, lambda events: {"events": events})
-def timeline_command(memory: Memory, **options: Any) -> Sequence[TimelineEvent]:
-    """Show what was learnt, said, changed and forgotten between two times.
+def timeline_command(memory: Memory, budget: int | None, **options: Any) -> Sequence[TimelineEvent]:
+    """Show what was learnt, said, changed, superseded and forgotten between two times, by day.
 
     With --after, oldest first. Without it, the last seven days, newest first.
     """
-    return memory.timeline.events(**options)
+    events, left_out = within_tokens(memory.timeline.events(**options), budget)
+    if left_out:
+        note(f"budget of {budget} tokens: {amount(left_out, 'event')} left out; choose a shorter time")
+    return events

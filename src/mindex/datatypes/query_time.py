@@ -11,7 +11,9 @@ class QueryTime:
     shown: str  # what it is read as: `2026-06-08 to 2026-06-14`
     first: int | None
     end: int  # the millisecond after the last one
+    now: int  # when the question is asked
     past: bool = False  # the window ends before the question is asked
     only: bool = False  # the query asks for nothing else
+    ahead: bool = False  # the query asks for plans or advice: when a record was created says nothing
     latest: bool = False  # the query asks for the newest of several; the window says nothing
     about: str = ""  # the id of the entry that dates the window: `before the move`

@@ -332,6 +332,7 @@ class TimelineEvent:
     id: str
     kind: str
     summary: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mindex.clock import to_iso
+from mindex.clock import now_ms, to_iso
 from mindex.datatypes import Filters, Record
 from mindex.entries import json_paths
 from mindex.entries.conversations import MAX_SESSIONS
@@ -26,6 +26,7 @@ from mindex.present.entries import conflicts_text, labels_text, sessions_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.time_parser import parse_time
+from mindex.time_window import find_window
 from mindex.values import dataclass
 
 _AROUND = re.compile(r"(?P<id>[a-z0-9]{3,64})(?:±|\+-|~)(?P<count>\d{1,2})", re.IGNORECASE)
@@ -106,10 +107,10 @@ class SpecialReferences:
         ]
 
     def _events(self, reference: str) -> Record:
-        after, dots, before = reference.removeprefix("timeline").removeprefix(":").partition("..")
+        named = reference.removeprefix("timeline").removeprefix(":")
+        after, dots, before = named.partition("..")
         if after and not dots:
-            hint = "write it like timeline:2026-03-01..2026-04, timeline:yesterday..today or timeline:7d.."
-            raise UsageError(f"'{reference}' has a beginning and no end", hint)
+            after, before = _period(named)
         events = self._timeline.events(after or None, before or None, limit=MAX_EVENTS)
         most = f"the {'first' if after else 'latest'} {MAX_EVENTS} events"
         count = most if len(events) == MAX_EVENTS else amount(len(events), "event")
@@ -129,3 +130,14 @@ class SpecialReferences:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
         shown = replace(record, summary="", text=text)
         return replace(shown, id=f"profile.{path}", title=path) if path else shown
+
+
+def _period(text: str) -> tuple[str, str]:
+    """The beginning and the end of a period such as `last week` or `2026-03`. Raises UsageError for another text."""
+    window = find_window(text, now_ms())
+    if window is None or window.words != (0, len(text)) or window.starts_at is None:
+        hint = (
+            "write it like timeline:last week, timeline:2026-03-01..2026-04, timeline:yesterday..today or timeline:7d.."
+        )
+        raise UsageError(f"'timeline:{text}' names no period", hint)
+    return to_iso(window.starts_at), to_iso(window.ends_at)

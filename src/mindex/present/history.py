@@ -2,20 +2,29 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
 from mindex.clock import to_iso
 from mindex.datatypes import Change, Conflict, Record, TimelineEvent
 from mindex.datatypes.record_properties import RecordProperty, in_order
+from mindex.present.budget import check_budget
 from mindex.present.fence import INDENT, continued, inline
 from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
-from mindex.present.to_json import Json, to_json
+from mindex.present.to_json import Json, compact_json, to_json
+from mindex.present.token_count import count_tokens
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
 # Kinds whose text is made of their fields: a change of those properties is shown as a change of the fields.
 _KINDS_WITH_FIELDS = ("profile", "contact", "project", "skill")
+# What an action did to an entry; another action is named as it is.
+_DONE = {
+    "update": "changed", "supersede": "superseded", "forget": "forgotten", "restore": "restored", "undo": "undone",
+    "import": "imported",
+}  # fmt: skip
 _MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
 
 
@@ -179,5 +188,36 @@ def versions_text(changes: Sequence[Change]) -> str:
 
 
 def timeline_text(events: Sequence[TimelineEvent]) -> str:
-    lines = [inline(f"{to_iso(one.at)} {one.action} {one.kind} {one.id} {one.summary}") for one in events]
-    return "\n".join(lines) or "nothing in that time"
+    """The events by day, each day below a line that counts them: learnt, said, changed, superseded …"""
+    blocks = []
+    for day, those in groupby(events, key=lambda event: to_iso(event.at)[:10]):
+        on_day = list(those)
+        counts = Counter(_done(event) for event in on_day)
+        heading = f"{day}: {', '.join(f'{count} {done}' for done, count in counts.items())}"
+        blocks.append("\n".join([heading, *(INDENT + inline(_event_line(event)) for event in on_day)]))
+    return "\n\n".join(blocks) or "nothing in that time"
+
+
+def within_tokens(events: Sequence[TimelineEvent], budget: int | None) -> tuple[Sequence[TimelineEvent], int]:
+    """The first events whose text and JSON fit into a budget, and the number of the others. Raises UsageError."""
+    check_budget(budget)
+    if budget is None:
+        return events, 0
+    least, most = 0, len(events)
+    while least < most:
+        middle = (least + most + 1) // 2
+        shown = events[:middle]
+        fits = max(count_tokens(timeline_text(shown)), count_tokens(compact_json({"events": shown}))) <= budget
+        least, most = (middle, most) if fits else (least, middle - 1)
+    return events[:least], len(events) - least
+
+
+def _done(event: TimelineEvent) -> str:
+    if event.action == "add":
+        return {"memory": "learnt", "turn": "said"}.get(event.kind, "added")
+    return _DONE.get(event.action, event.action)
+
+
+def _event_line(event: TimelineEvent) -> str:
+    reason = f" ({event.reason})" if event.reason else ""
+    return f"{to_iso(event.at)[11:]} {event.action} {event.kind} {event.id} {event.summary}{reason}"

@@ -63,6 +63,14 @@ _PAST_TENSE = re.compile(
 )
 # `How long after I bought it` asks for the distance of two events.
 _DURATION = re.compile(r"\b(?:how (?:many|long)|wie ?(?:lange|viele?)|combien|cuant[oa]s?)\b")
+_COMPARISON = re.compile(
+    r"\b(?:compared (?:to|with)|versus|vs|im vergleich|verglichen mit|par rapport|comparado con|en comparacion)\b"
+)
+# A question about what is to come: `what should I cook this weekend`.
+_PLAN = re.compile(
+    r"\b(?:should|shall|will|going to|can|could|would|due|planned|soll|sollte|sollten|werde|werden|wird|kann|konnte"
+    r"|fallig|geplant|dois|devrais|devrait|vais|va|peux|prevus?|puedo|debo|deberia|voy|sera|previsto)\b"
+)
 # Words that ask for whatever is there.
 _ANYTHING = frozenset(
     """
@@ -91,13 +99,16 @@ class _Dated:
 
 def time_of(store: Store, text: str, now: int, filters: Filters) -> QueryTime | None:
     """The time that a question names; None if it names none. `now`: the moment at which it is asked."""
-    window = find_window(text, now)
+    folded, window = fold(text), find_window(text, now)
     if window is not None:
         first, end = window.starts_at, window.ends_at
-        return QueryTime(window.phrase, str(window), first, end, past=end <= now, only=_asks_only(text, window))
-    folded = fold(text)
+        if _COMPARISON.search(folded):
+            return None
+        ahead = end > now and ((first is not None and first > now) or _PLAN.search(folded) is not None)
+        only = _asks_only(text, window)
+        return QueryTime(window.phrase, str(window), first, end, now, past=end <= now, only=only, ahead=ahead)
     if _LATEST_WORDS.search(folded) and not _FIRST_WORDS.search(folded):
-        return QueryTime("the latest", "newest first", None, now, latest=True)
+        return QueryTime("the latest", "newest first", None, now, now, latest=True)
     return _event_time(store, folded, now, filters)
 
 
@@ -121,8 +132,9 @@ def _event_time(store: Store, text: str, now: int, filters: Filters) -> QueryTim
     end = first + DAY_MS if named is None else named.ends_at
     phrase = f"{found[0]} {event[0].strip()}"
     if found["before"]:
-        return QueryTime(phrase, f"before {_day(first)}, by {record.id}", None, first, past=True, about=record.id)
-    return QueryTime(phrase, f"{_day(first)} to {_day(now)}, by {record.id}", end, max(now, end), about=record.id)
+        return QueryTime(phrase, f"before {_day(first)}, by {record.id}", None, first, now, past=True, about=record.id)
+    shown = f"{_day(first)} to {_day(now)}, by {record.id}"
+    return QueryTime(phrase, shown, end, max(now, end), now, about=record.id)
 
 
 def _entry_about(store: Store, words: str, least: int, now: int, filters: Filters) -> Record | None:
@@ -190,8 +202,12 @@ def _distance(time: QueryTime, one: _Dated) -> int:
 
 def _dates(signals: RankingSignals, record: Record | None, time: QueryTime) -> Iterator[_Dated]:
     created = signals.created_at
+    if signals.kind != "chunk" and created > time.now + DAY_MS:  # nothing from later can be meant
+        return
     named = list(_named_dates(record, created, time)) if record is not None else []
     yield from named
+    if time.ahead:
+        return
     if signals.kind == "chunk":
         if not named:
             yield _Dated(created, created, _FILE_TIME)
@@ -232,10 +248,14 @@ def time_note(time: QueryTime, hits: Sequence[Hit], signals: Mapping[str, Rankin
     said = f"'{time.phrase}' is read as {time.shown}; hits from then rank higher"
     if time.latest:
         return f"'{time.phrase}' is asked for: newer hits rank higher"
-    dated = [(hit, list(_dates(signals[hit.record.id], hit.record, time))) for hit in hits if hit.record.id in signals]
-    if not dated:
+    distances = [
+        (_distance(time, one), one.first)
+        for hit in hits
+        if hit.record.id in signals
+        for one in _dates(signals[hit.record.id], hit.record, time)
+    ]
+    if not distances:
         return said
-    distances = [(_distance(time, one), one.first) for _, dates in dated for one in dates]
     nearest, at = min(distances)
     return said if nearest == 0 else f"{said}; nothing is from then, the nearest is from {_day(at)}"
 
