@@ -61,11 +61,11 @@ def test_the_timeline_keeps_to_a_budget_and_counts_the_rest(mindex: Mindex) -> N
     for number in range(12):
         mindex("add", f"Lamp {number} stands in room {number} of the northern house")
     shown = mindex("timeline", "--after", "today", "--budget", "200")
-    assert 0 < shown.stdout.count("Lamp") < 12
-    assert shown.stdout.startswith(f"{datetime.now(UTC).date()}: ")
-    assert "budget of 200 tokens" in shown.stderr and "left out" in shown.stderr
+    assert 0 < shown.out.count("Lamp") < 12
+    assert shown.out.startswith(f"{datetime.now(UTC).date()}: ")
+    assert "budget of 200 tokens" in shown.err and "left out" in shown.err
     events = mindex("timeline", "--after", "today", "--budget", "200", "--json").json["events"]
-    assert len(events) == shown.stdout.count("Lamp")
+    assert len(events) == shown.out.count("Lamp")
 
 
 def test_the_timeline_needs_no_option(mindex: Mindex) -> None:
