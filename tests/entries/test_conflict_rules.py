@@ -8,6 +8,7 @@ import pytest
 
 from mindex.entries.conflict_rules import find_conflict
 from mindex.entries.contradiction_check import contradict
+from mindex.entries.statements import statements
 
 PAIRS = [
     line.split("\t") for line in (Path(__file__).parent / "conflict_pairs.tsv").read_text(encoding="utf-8").splitlines()
@@ -100,6 +101,13 @@ def test_a_phrase_of_four_words_is_not_compared_as_a_value(older: str, newer: st
 def test_no_near_miss_is_called_a_conflict() -> None:
     near_misses = [(older, newer) for kind, _, older, newer in PAIRS if kind == "different"]
     assert [pair for pair in near_misses if find_conflict(*pair) or find_conflict(*reversed(pair))] == []
+
+
+@pytest.mark.parametrize("date", ["3 March", "3 de marzo", "March 3"])
+def test_the_word_after_a_date_is_part_of_the_statement(date: str) -> None:
+    (statement,) = statements(f"The review is on {date} online")
+    assert [word.stem for word in statement.words] == ["review", "is", "on", "onlin"]
+    assert [value.parts for value in statement.values] == [(("day", 3.0), ("month", 3.0))]
 
 
 def test_most_conflicts_are_found() -> None:

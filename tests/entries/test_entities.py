@@ -35,6 +35,7 @@ def test_proper_names(text: str, names: tuple[str, ...]) -> None:
         ("We call it “Project Falcon” and run `make test` daily.", ("Project Falcon", "make test")),
         ("The branch 'Blue Whale' is old", ("Blue Whale",)),
         ("部署在「东京」用Redis缓存", ("东京", "Redis")),
+        ("Call it with `--force` and `the` on `Redis`", ("Redis",)),
         ('He said "let us go now, it is late." and left', ()),
     ],
 )
