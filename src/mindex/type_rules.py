@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mindex.analyzer import fold
 
 # Part of every document's fingerprint: raise it whenever a chunk would get another type.
-TYPE_RULES_VERSION = 1
+TYPE_RULES_VERSION = 2
 # The types that rules give to a memory whose type is not given; the others are facts.
 MEMORY_TYPES = ("decision", "how-to", "problem")
 
@@ -72,6 +72,9 @@ _SOLVED = (
     re.compile(r"^[ \t*_>-]*(?:solution|fix|workaround|resolution|cause)[*_]*\s*:", re.MULTILINE),
 )
 
+# How a section begins that is a problem, also below a heading that says `Decision`.
+_KNOWN_ISSUE = re.compile(r"(?:#{1,6}[^\n]*\s+)*[\s*_>-]*known (?:issue|problem|bug)s?[*_]*\s*:")
+
 _BEGINNING = 300  # characters of a memory that tell its type
 _DECIDED = re.compile(
     r"(?:\w+[:,]?\s+){0,6}?(?:we|they|i|the (?:team|group|board)|everyone|it was)\s+(?:ha(?:ve|s|d)\s+)?(?:all\s+)?"
@@ -93,6 +96,9 @@ def chunk_type(breadcrumb: Sequence[str], text: str) -> str:
     names = [_AFTER.sub("", _BEFORE.sub("", fold(heading))) for heading in reversed(breadcrumb)]
     if names and _ASIDE.fullmatch(names[0]):
         return ""
+    folded = fold(text)
+    if _KNOWN_ISSUE.match(folded):
+        return "problem"
     has_steps = len(_STEPS.findall(text)) > 1
     for name in names:
         for type_, pattern in _HEADING.items():
@@ -100,7 +106,6 @@ def chunk_type(breadcrumb: Sequence[str], text: str) -> str:
                 return type_
     if names and _ACTIONS.fullmatch(names[0]) and (has_steps or _SHELL.search(text)):
         return "how-to"
-    folded = fold(text)
     if _ACCEPTED.search(folded):
         return "decision"
     if all(pattern.search(folded) for pattern in _SOLVED):
