@@ -204,16 +204,14 @@ async def test_the_flags_of_memory_exchange_are_taken_or_explained(
     tmp_path: Path, database: str, environment: dict[str, str]
 ) -> None:
     flags = ["--source-path", str(HANDBOOK), "--database-path", database, "--index-name", "wiki"]
-    flags += ["--azure-search-endpoint", "https://x.search.windows.net", "--azure-openai-key", "k"]
+    flags += ["--azure-openai-key", "k"]
     command = [*MINDEX, "serve", "--tools", "memory-exchange", *flags]
     with (tmp_path / "log").open("w") as log:
         process = StdioServerParameters(command=command[0], args=command[1:], env=environment)
         async with Client(stdio_client(process, errlog=log)) as client:
             assert "- **Index name:** wiki\n" in text(await client.call_tool("get_index_status", {}))
-    assert (tmp_path / "log").read_text().splitlines()[:2] == [
-        "note: --azure-search-endpoint is not used: name the index with --db azure://SERVICE/INDEX",
-        "note: --azure-openai-key is not used without --provider azure; it sets embedding.api_key",
-    ]
+    said = (tmp_path / "log").read_text()
+    assert "note: --azure-openai-key is not used without --provider azure; it sets embedding.api_key\n" in said
 
 
 async def test_memory_exchange_is_configured_by_its_own_variables(database: str, environment: dict[str, str]) -> None:

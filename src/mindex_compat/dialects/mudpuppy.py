@@ -5,8 +5,8 @@ of ours: a memory of another type is found and shown as its family, because no c
 keeps its own type.
 
 Indexed files are found beside memories, as it finds them: source `file-index`, the file's path as tag, none larger
-than 100 KB. It stores a file whole, as one entry; here each hit is a passage, and its integer id is made of the
-passage's own id: its first ten characters, each of 5 bits, above all numbers of memories.
+than 100 KB. It stores a file whole, as one entry; here each hit is a passage, with an integer id above all numbers of
+memories.
 """
 
 import hashlib
@@ -24,6 +24,7 @@ from mindex.errors import UsageError
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
 from mindex.mcp.dialect_parts import MAX_LIMIT, Json, SearchOptions
 from mindex.mcp.tools import READS, REFRESHES, JsonObject, Omitted, OnError, Toolset, json_result, tool
+from mindex_compat.record_numbers import id_start, record_number
 
 PROGRAM = "mudpuppy"
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
@@ -41,9 +42,6 @@ FAMILIES: Mapping[EntryType, tuple[str, ...]] = {
 _FILE_SOURCE, _FILE_IMPORTANCE, _FILE_CONFIDENCE = "file-index", 5, 1.0
 _MAX_FILE_BYTES = 100 * 1024
 _MAX_PAGES = 10  # of passages that are looked through for those of smaller files
-# JSON numbers are exact up to 2^53: passages have the upper half of them.
-_FIRST_PASSAGE, _PREFIX = 2**52, 10
-_BASE_32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 _ADD = "Remember something across conversations. The same content again answers the id it has already."
 _SEARCH = "Search memories and indexed files by meaning and by keyword."
@@ -201,7 +199,7 @@ class MudpuppyTools(Toolset):
         signals = self._memory.entries.usage([record.id]).get(record.id)
         self._memory.get(record.id)
         entry: JsonObject = {
-            "id": _passage_number(record.id) if record.kind == "chunk" else int(id),
+            "id": record_number(record.id) if record.kind == "chunk" else int(id),
             "content": record.text,
             "contentHash": hashlib.sha256(record.text.encode("utf-8", "surrogatepass")).hexdigest(),
             **_properties(record),
@@ -254,25 +252,17 @@ class MudpuppyTools(Toolset):
 
     def _passage(self, id_: int | str) -> Record | None:
         """Return the passage of an indexed file with this id, or None."""
-        number = int(id_) - _FIRST_PASSAGE if str(id_).isdecimal() else -1
-        if not 0 <= number < _FIRST_PASSAGE:
+        start = id_start(int(id_)) if str(id_).isdecimal() else ""
+        if not start:
             return None
-        prefix = "".join(_BASE_32[number >> (5 * place) & 31] for place in reversed(range(_PREFIX)))
-        return next((one for one in self._memory.entries.starting(prefix, limit=1) if one.kind == "chunk"), None)
-
-
-def _passage_number(id_: str) -> int:
-    """Return the integer by which a passage is known here: two of a million have the same in one of 2,000 memories."""
-    return _FIRST_PASSAGE + sum(
-        _BASE_32.index(letter) << (5 * place) for place, letter in enumerate(id_[_PREFIX - 1 :: -1])
-    )
+        return next((one for one in self._memory.entries.starting(start, limit=1) if one.kind == "chunk"), None)
 
 
 def _hit_row(hit: Hit, numbers: Mapping[str, int]) -> JsonObject:
     by_vector = hit.trace.vector_rank is not None
     by_keyword = hit.trace.keyword_rank is not None or not by_vector  # without a rank: a substring match
     return {
-        "id": _passage_number(hit.record.id) if hit.record.kind == "chunk" else numbers.get(hit.record.id),
+        "id": record_number(hit.record.id) if hit.record.kind == "chunk" else numbers.get(hit.record.id),
         "content": hit.record.text,
         **_properties(hit.record),
         "score": round(hit.score, 3),
