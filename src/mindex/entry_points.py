@@ -55,7 +55,9 @@ RELEASED: Mapping[Group, Mapping[str, str]] = {
     "stores": {"postgresql": _POSTGRES, "postgres": _POSTGRES, "azure": "mindex_azure"},
     "tools": {
         "native": CORE,
-        **dict.fromkeys("memory-exchange memory-mcp mudpuppy memorizer anthropic openai".split(), _COMPAT),
+        **dict.fromkeys(
+            "memory-exchange memory-mcp mudpuppy memorizer anthropic openai memory-search".split(), _COMPAT
+        ),
     },
     "importers": {
         "jsonl": CORE,
@@ -69,7 +71,12 @@ RELEASED: Mapping[Group, Mapping[str, str]] = {
     "embedders": _providers("embedding"),
     "rerankers": _providers("rerank"),
     "generators": _providers("generation"),
-    "commands": {**dict.fromkeys(_CORE_COMMANDS.split(), CORE), "eval": "mindex_eval", "admin": _POSTGRES},
+    "commands": {
+        **dict.fromkeys(_CORE_COMMANDS.split(), CORE),
+        "eval": "mindex_eval",
+        "admin": _POSTGRES,
+        "ms": _COMPAT,
+    },
 }
 RELEASED_PACKAGES = tuple(sorted({package for names in RELEASED.values() for package in names.values()} - {CORE}))
 

@@ -42,3 +42,7 @@ MEMORIZER = Tools(
 )
 ANTHROPIC = Tools(_dialect("anthropic"), handshakes=__package__)
 OPENAI = Tools(_dialect("openai"), handshakes=__package__)
+# It has no tools over MCP: those of mindex, and its own addresses over HTTP.
+MEMORY_SEARCH = Tools(
+    _dialect("memory_search"), program="memory-search", handshakes=__package__, places=PLACES["memory-search"]
+)

@@ -156,6 +156,7 @@ async def test_the_tokens_own_records_are_found(shared: Shared) -> None:
     """Else the test above would hold for a server that answers nothing."""
     tool, arguments, expected = {
         "native": ("search", {"query": "harbour master"}, ANNAS),
+        "memory-search": ("search", {"query": "harbour master"}, ANNAS),
         "openai": ("search", {"query": "harbour piers"}, "docs/a.md"),
         "memory-exchange": ("search_memory_exchange", {"query": "harbour piers"}, "two piers"),
         "memory-mcp": ("memory_recall", {"query": "harbour master"}, ANNAS),

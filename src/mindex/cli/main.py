@@ -40,7 +40,7 @@ _TOPICS = {
         ("token", "token"),
         ("hook", "hook pause resume"),
     ),
-    "Export, import, copy, sync": (("transfer", "export import copy"), ("sync", "sync")),
+    "Export, import, copy, sync": (("transfer", "export import copy"), ("sync", "sync"), (_EXTENSION, "ms")),
     "Models": (("maintenance", "models reembed backfill"), (_EXTENSION, "eval")),
     "Health and settings": (
         ("diagnostics", "status doctor"),

@@ -15,6 +15,7 @@ from mindex.errors import UsageError
 # This module must not import the SDK: `mindex serve --help` reads the names.
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
+    from starlette.routing import Route
 
     from mindex.mcp.memory_host import MemoryHost
     from mindex.mcp.tools import OnError
@@ -46,6 +47,7 @@ class Dialect:
     unknown_tool: Callable[[str], CallToolResult] | None = None  # the result for a tool that it does not have
     commands: Commands = ()  # the commands that its tools serve, and the words for these in errors and notes
     guidance: Guidance = READS_FILES  # what its notes tell the caller to do
+    routes: Callable[[MemoryHost], Sequence[Route]] = lambda _: ()  # of its program, in a server over HTTP
 
     def settings_for(self, source: Path | None) -> dict[str, object]:
         """Return the settings of a server for this source folder."""

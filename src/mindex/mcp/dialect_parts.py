@@ -7,6 +7,8 @@ from mindex.entries.field_specs import FIELDS, FieldEntryKind
 from mindex.entries.importance import estimate_importance
 from mindex.entries.json_paths import leaves
 from mindex.entries.note_files import ROOT, NoteWrite, checked_path
+from mindex.http_access.current_principal import require_write
+from mindex.mcp.memory_host import MemoryHost
 from mindex.present.answer_view import view_answer
 from mindex.present.fence import body, one_line
 from mindex.present.record_view import summary_of, view_record
@@ -20,6 +22,7 @@ from mindex.search.option_types import Scope, SearchOptions
 from mindex.search.query import MAX_LIMIT, parse
 from mindex.store.base import RankingSignals
 from mindex.time_parser import parse_expiry, parse_time
+from mindex.web.site import status_of
 
 __all__ = [
     "FIELDS",
@@ -27,6 +30,7 @@ __all__ = [
     "ROOT",
     "FieldEntryKind",
     "Json",
+    "MemoryHost",
     "NoteWrite",
     "RankingSignals",
     "Redactor",
@@ -46,6 +50,8 @@ __all__ = [
     "parse_expiry",
     "parse_time",
     "read_regular",
+    "require_write",
+    "status_of",
     "summary_of",
     "to_json",
     "view_answer",

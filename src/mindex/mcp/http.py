@@ -154,7 +154,8 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
         inner.router.routes.extend(_metadata_routes(authorization_server))
     authenticator = Authenticator(partial(_look_up, host, authorization_server)) if tokens else None
     site = Site(lambda: host.memory, host.folder, sessions, authenticator, host.shown_error)
-    inner.router.routes.extend(web.web_routes(site))
+    routes = server.make_routes(host)
+    inner.router.routes.extend((*routes, *web.web_routes(site)))
     site.add_missing_page(inner)
     # Of two routes with the same path the first one that takes the method is used.
     inner.router.routes.sort(key=lambda route: getattr(route, "methods", None) is None)
@@ -166,7 +167,9 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
         metrics=metrics,
         check_host=check_host,
         database_answers=probe.answers,
-        routes=frozenset({MCP_ROUTE, METRICS_ROUTE, HEALTH_ROUTE, READY_ROUTE, *web.ROUTES}),
+        routes=frozenset(
+            {MCP_ROUTE, METRICS_ROUTE, HEALTH_ROUTE, READY_ROUTE, *web.ROUTES, *(one.path for one in routes)}
+        ),
         challenge=challenge,
         public=web.PUBLIC,
         sessions=sessions,

@@ -63,6 +63,7 @@ class MindexServer(MCPServer[Any]):
         )
         self.host = host
         self.metrics: Metrics | None = None  # of a server over HTTP
+        self.make_routes = dialect.routes  # as above
         self._instructions = dialect.instructions
         self._unknown_tool = dialect.unknown_tool
         self._names = {tool.name for tool in tools}

@@ -28,6 +28,7 @@ from mindex.transfer.importer_parts import (
 from mindex.transfer.importer_parts import foreign_values as foreign
 from mindex_compat.foreign_sqlite import ForeignDatabase
 from mindex_compat.importers.sqlite_source import CACHE, INDEX, VECTORS, DatabaseImporter, key_of
+from mindex_compat.memory_search.observations import concepts, observation_type
 
 _INSIGHTS = dict.fromkeys(("bugfix", "feature", "learning"), "insight")
 _TYPES = {"decision": "decision", "preference": "preference", **_INSIGHTS}
@@ -170,20 +171,22 @@ class MemorySearch(DatabaseImporter):
         parts: Mapping[str, int],
     ) -> ExportRow | SkippedRow:
         text, index, file = (foreign.text(value) for value in (row["content"], row["chunk_index"], of_file.get("path")))
-        observation_type = foreign.text(row["observation_type"])
+        # Its indexer leaves both out of pieces that it read before it knew them.
+        type_ = foreign.text(row["observation_type"]) or observation_type(text)
+        tags = foreign.texts(row["concepts"]) or concepts(text)
         return memory_row(
             where,
             foreign_id(self.name, "chunks", file, index, text),
             text,
             foreign.time_ms(of_file.get("mtime"), modified),
             parts=parts,
-            tags=foreign.texts(row["concepts"]),
-            type=_TYPES.get(observation_type, "reference"),
+            tags=tags,
+            type=_TYPES.get(type_, "reference"),
             context=file,
             source=f"{self.name}:chunks:{file}#{index}",
             fields=foreign.extra_fields(
                 foreign_ids=foreign.extra_fields(**ids),
-                observation_type=observation_type,
+                observation_type=type_,
                 collections=[foreign.text(one["name"]) for one in collections if one["name"]],
                 collection_times={
                     foreign.text(one["name"]): made
@@ -216,20 +219,20 @@ class MemorySearch(DatabaseImporter):
 
     def _session(self, row: Mapping[str, Any], modified: int) -> ExportRow | SkippedRow:
         key, text = foreign.text(row["id"]), foreign.text(row["summary"])
-        where = f"sessions {key}"
-        if not text.strip():
-            return SkippedRow(where, "it has no summary")
+        project = foreign.text(row["project_path"])
+        summary = bool(text.strip())
         return memory_row(
-            where,
+            f"sessions {key}",
             foreign_id(self.name, "sessions", key, text),
-            text,
+            text if summary else f"Session {key}{f' in {project}' if project else ''}",
             foreign.time_ms(row["started_at"], modified),
             type="event",
-            context=foreign.text(row["project_path"]),
+            context=project,
             source=f"{self.name}:sessions:{key}",
             fields=foreign.extra_fields(
                 foreign_ids={self.name: key},
                 session_id=key,
+                no_summary=not summary or None,
                 capture_count=foreign.integer(row["capture_count"]),
                 prompt_count=foreign.integer(row.get("prompt_count")),
             ),

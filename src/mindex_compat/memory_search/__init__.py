@@ -1,0 +1,1 @@
+"""The commands of memory-search, `mindex ms`, and its addresses over HTTP."""

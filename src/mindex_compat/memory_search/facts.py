@@ -1,0 +1,71 @@
+"""Facts, a value by key: each is a memory that says `key: value`, like those that an import of memory-search makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from mindex import Memory
+from mindex.clock import to_iso
+from mindex.datatypes import Record
+from mindex.errors import NotFoundError, UsageError
+from mindex_compat.memory_search.passages import PROGRAM
+
+_PAGE = 1_000
+_SOURCE = f"{PROGRAM}:facts:"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value, and the memory that contains it."""
+
+    key: str
+    value: str
+    record: Record
+
+    def json(self) -> dict[str, object]:
+        return {"key": self.key, "value": self.value, "updatedAt": self.record.updated_at}
+
+    def line(self) -> str:
+        return f"{self.key} = {self.value} ({to_iso(self.record.updated_at)})"
+
+
+def matching(memory: Memory, pattern: str) -> list[Fact]:
+    """Return the facts whose key matches a pattern with `*` and `?`, by key."""
+    scope, found, offset = memory.filters(kinds=["memory"]), [], 0
+    while records := memory.entries.page(scope, limit=_PAGE, offset=offset).records:
+        offset += len(records)
+        for record in records:
+            key = record.source.removeprefix(_SOURCE)
+            if record.source.startswith(_SOURCE) and fnmatchcase(key, pattern.replace("[", "[[]")):
+                found.append(Fact(key, str(record.fields.get("value", "")), record))
+    return sorted(found, key=lambda fact: fact.key)
+
+
+def set_fact(memory: Memory, key: str, value: str) -> tuple[Fact, tuple[str, ...]]:
+    """Store a value, in place of the one that the key has. Returns it, and notes on secrets that were removed."""
+    if not key.strip() or not value.strip():
+        raise UsageError("a fact needs a key and a value", "write `mindex ms facts set KEY VALUE`")
+    if "*" in key or "?" in key:
+        raise UsageError(f"'{key}' is a pattern", "use a key without * and ?")
+    held = next((fact for fact in matching(memory, key) if fact.key == key), None)
+    text, fields = f"{key}: {value}", {"key": key, "value": value}
+    if held is None:
+        added = memory.add(text, type="fact", source=_SOURCE + key, fields=fields, confidence=1.0)
+        notes = tuple(f"a secret was removed: {kind}" for kind in added.redacted)
+        record = memory.entries.find(added.id)
+    else:
+        kept = {name: one for name, one in held.record.fields.items() if name not in fields}
+        changed = memory.update(held.record.id, text=text, fields={**kept, **fields}, reason="ms facts set")
+        record, notes = changed.after, changed.notes
+    return Fact(key, str(record.fields.get("value", "")), record), notes
+
+
+def delete_facts(memory: Memory, key: str, *, pattern: bool) -> list[Fact]:
+    """Forget the fact of a key, or those that match it as a pattern. Raises NotFoundError if there is none."""
+    found = [fact for fact in matching(memory, key) if pattern or fact.key == key]
+    if not found:
+        raise NotFoundError(f"there is no fact '{key}'", "`mindex ms facts list` shows them")
+    for fact in found:
+        memory.forget(fact.record.id, "ms facts delete")
+    return found

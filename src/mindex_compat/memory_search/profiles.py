@@ -1,0 +1,112 @@
+"""`ms config` and `ms mode`: memory-search's names of settings, and profiles of settings for its commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from mindex.config import load_settings
+from mindex.errors import ConfigError, NotFoundError, UsageError
+from mindex.temporary_files import replaced_file
+from mindex.user_folders import default_database
+
+# Its keys → settings of mindex. `topK` and `chunkSize` have no counterpart: a limit is an option of a search.
+SETTINGS: Mapping[str, str] = {
+    "embeddingModel": "embedding.model",
+    "embeddingEndpoint": "embedding.url",
+    "embeddingProvider": "embedding.provider",
+    "rerankerModel": "rerank.model",
+    "rerankerEndpoint": "rerank.url",
+    "rerankerProvider": "rerank.provider",
+    "contextModel": "generation.model",
+    "contextEndpoint": "generation.url",
+    "contextProvider": "generation.provider",
+    "contextualize": "index.contextualize",
+    "ignorePaths": "index.exclude",
+    "candidates": "search.candidates",
+}
+# Keys are taken from the environment, where they are not written to a file.
+_SECRETS: Mapping[str, str] = {
+    "apiKey": "MINDEX_EMBEDDING_API_KEY",
+    "rerankerApiKey": "MINDEX_RERANK_API_KEY",
+    "contextApiKey": "MINDEX_GENERATION_API_KEY",
+}
+
+
+def setting_of(key: str) -> str:
+    """Return the setting of mindex for a key of memory-search, or of mindex. Raises UsageError for an unknown one."""
+    if key in _SECRETS:
+        raise UsageError(f"{key} is a secret and is not kept in a file", f"set {_SECRETS[key]} in the environment")
+    if key in ("indexPath", "index"):
+        raise UsageError(f"{key} is not a setting here", "use `mindex ms --index NAME` or `mindex --db FILE ms`")
+    if key in ("paths", "sources", "collections"):
+        raise UsageError(f"{key} is not a setting here", "use `mindex ms collection add DIR`")
+    if "." in key:
+        return key
+    if key not in SETTINGS:
+        raise UsageError(f"unknown key '{key}'", f"use one of {', '.join(SETTINGS)}, or a key of `mindex config`")
+    return SETTINGS[key]
+
+
+class Modes:
+    """Named profiles of settings, one of which may be active, in a file beside the default database."""
+
+    def __init__(self) -> None:
+        self._path = default_database().parent / "memory-search-modes.json"
+
+    def all(self) -> dict[str, dict[str, str]]:
+        modes = self._read().get("modes")
+        return modes if isinstance(modes, dict) else {}
+
+    @property
+    def active(self) -> str:
+        return str(self._read().get("active") or "")
+
+    def options(self) -> Mapping[str, object]:
+        """Return the settings of the active mode."""
+        return self.all().get(self.active, {})
+
+    def create(self, name: str, values: Mapping[str, str]) -> None:
+        """Store a mode. Raises UsageError for a key or a value that is not valid."""
+        given = {setting_of(key): value for key, value in values.items()}
+        if not name.strip() or not given:
+            raise UsageError("a mode needs a name and settings", "write `mindex ms mode create NAME --set KEY=VALUE`")
+        load_settings(given)
+        self._write({"active": self.active, "modes": {**self.all(), name: given}})
+
+    def activate(self, name: str) -> None:
+        """Use a mode from now on; '' uses none. Raises NotFoundError."""
+        if name:
+            self.named(name)
+        self._write({"active": name, "modes": self.all()})
+
+    def named(self, name: str) -> Mapping[str, str]:
+        modes = self.all()
+        if name not in modes:
+            known = (
+                f"there are {', '.join(modes)}" if modes else "`mindex ms mode create NAME --set KEY=VALUE` makes one"
+            )
+            raise NotFoundError(f"there is no mode '{name}'", known)
+        return modes[name]
+
+    def _read(self) -> dict[str, object]:
+        try:
+            held = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise ConfigError(f"cannot read {self._path}: {error}", "repair or remove it") from None
+        return held if isinstance(held, dict) else {}
+
+    def _write(self, held: Mapping[str, object]) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(self._path) as file:
+            file.write(json.dumps(held, ensure_ascii=False, indent=1).encode())
+
+
+def index_named(name: str) -> Path:
+    """Return the database of a named index. Raises UsageError for a name with other than letters, digits, - and _."""
+    if not name.replace("-", "").replace("_", "").isalnum():
+        raise UsageError(f"'{name}' is not the name of an index", "use letters, digits, - and _")
+    return default_database().parent / "indexes" / f"{name}.db"
