@@ -11,14 +11,8 @@ from functools import partial
 
 from mindex.analyzer import COLUMNS
 from mindex.datatypes import AnyOf, Filters, Term
-from mindex.store.engine_parts import (
-    KeywordQuery,
-    KeywordResult,
-    ScoredRecord,
-    TermStatistics,
-    bm25,
-    first_of_each_group,
-)
+from mindex.store.base import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
+from mindex.store.engine_parts import bm25, first_of_each_group
 from mindex.values import dataclass
 from mindex_azure import odata
 from mindex_azure.connection import PAGE, Found, Row

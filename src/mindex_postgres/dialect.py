@@ -9,6 +9,8 @@ _WORDS = {
     "order": "seq",
     "document": "d.collection = r.owner AND d.id = r.document",
     "collection": "c.name = d.collection",
+    "chunk": "owner = ? AND id = ?",
+    "differs": "IS DISTINCT FROM",
     "beside": "{}.owner = a.owner",
     "unchanged": "NOT EXISTS (SELECT 1 FROM history h WHERE h.record = r.id AND h.at > ?)",
     "glob": "~ ?",

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from mindex.datatypes import Change
-from mindex.store.engine_parts import Access, Accesses, ExportRow, ExportSnapshot, Extraction, Link, by_program
+from mindex.store.base import Access
+from mindex.store.engine_parts import Accesses, ExportRow, ExportSnapshot, Extraction, Link, by_program
 from mindex_postgres import record_rows, vectors
 from mindex_postgres.connection import Transaction
 from mindex_postgres.entry_statements import PostgresEntryStatements

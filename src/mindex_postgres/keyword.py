@@ -9,17 +9,8 @@ from dataclasses import field, replace
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
-from mindex.store.engine_parts import (
-    Condition,
-    KeywordQuery,
-    KeywordResult,
-    ScoredRecord,
-    TermStatistics,
-    bm25,
-    first_of_each_group,
-    join,
-    space_rows,
-)
+from mindex.store.base import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
+from mindex.store.engine_parts import Condition, bm25, first_of_each_group, join, space_rows
 from mindex.values import dataclass
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction

@@ -10,15 +10,8 @@ import numpy as np
 
 from mindex.clock import now_ms
 from mindex.datatypes import Filters, Model, VectorArray
-from mindex.store.engine_parts import (
-    Condition,
-    NearestRecords,
-    ScoredRecord,
-    kind_group,
-    query_vector,
-    require_role,
-    space_rows,
-)
+from mindex.store.base import NearestRecords, ScoredRecord
+from mindex.store.engine_parts import Condition, kind_group, query_vector, require_role, space_rows
 from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction

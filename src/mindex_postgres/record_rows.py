@@ -108,9 +108,7 @@ def insert_entry(transaction: Transaction, record: Record) -> None:
 def replace_entry(transaction: Transaction, before: Record, after: Record) -> None:
     """The row and what is derived from it; a vector of another text must not serve this one."""
     owner = transaction.value(_UPDATE, *_values(after, _CHANGED), *_derived(after), before.id)
-    words.remove(transaction, [owner], [before.id])
-    if after.retired_at is None:
-        words.index(transaction, owner, after)
+    words.index_again(transaction, owner, after)
     if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
         remove_vectors(transaction, [owner], [before.id])
 

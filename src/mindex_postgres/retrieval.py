@@ -4,15 +4,8 @@ from collections.abc import Sequence
 
 from mindex.clock import now_ms
 from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
-from mindex.store.engine_parts import (
-    KeywordQuery,
-    KeywordResult,
-    NearestRecords,
-    Neighbours,
-    SqlRetrieval,
-    TermStatistics,
-    TokenChoice,
-)
+from mindex.store.base import KeywordQuery, KeywordResult, NearestRecords, Neighbours, TermStatistics, TokenChoice
+from mindex.store.engine_parts import SqlRetrieval
 from mindex_postgres import keyword, record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine

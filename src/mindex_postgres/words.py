@@ -66,6 +66,13 @@ def remove(transaction: Transaction, owners: Iterable[str], ids: Sequence[str]) 
         transaction.count({RECORDS: -1, LENGTH: -length, **dict.fromkeys(tokens, -1)})
 
 
+def index_again(transaction: Transaction, owner: str, record: Record) -> None:
+    """Bring the index up to date with a record that changed; a retired one leaves it."""
+    remove(transaction, [owner], [record.id])
+    if record.retired_at is None:
+        index(transaction, owner, record)
+
+
 def merge_counts(transaction: Transaction) -> None:
     """Make one row of all changes of a count; another process that does so already is not waited for."""
     if transaction.try_lock("counts"):

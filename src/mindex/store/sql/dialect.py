@@ -20,9 +20,11 @@ S = TypeVar("S", bound="Statements")
 WORDS = {
     "key": "the column of `records` and `documents` that other tables name",
     "record": "the key of the record whose id is a parameter",
-    "order": "the column of `records` whose order is that in which records were added",
+    "order": "the column of `records` and `documents` whose order is that in which rows were added",
     "document": "the condition that joins a record `r` with its document `d`",
     "collection": "the condition that joins a document `d` with its collection `c`",
+    "chunk": "the condition that names a row of a chunk; takes `SqlFiles._place`",
+    "differs": "the operator that says that two rows of values are not the same",
     "beside": "the condition that an entry, the alias, has the agent of the entry `a`",
     "unchanged": "the condition that a record has not changed since the time that a parameter says",
     "glob": "the condition that a text matches a pattern with wildcards; takes `Dialect.glob` of it",

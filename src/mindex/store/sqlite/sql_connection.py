@@ -15,6 +15,8 @@ _WORDS = {
     "order": "key",
     "document": "d.key = r.document",
     "collection": "c.key = d.collection",
+    "chunk": "key = ?",
+    "differs": "IS NOT",
     "beside": "{}.agent = a.agent",
     "unchanged": "r.id NOT IN (SELECT record FROM history WHERE at > ?)",
     "glob": "GLOB ?",
