@@ -25,6 +25,7 @@ _WORDS = {
     "by_code_point": 'COLLATE "C"',
     "unindexed": "{}",
     "greatest": "greatest",
+    "place_of": "strpos",
     "day": f"floor({{}} / {DAY_MS}.0)::bigint",
     "cache_key": "kind, key, login",
     "spaces": "spaces",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mindex.store.engine_parts import SqlEntries
@@ -12,7 +11,7 @@ from mindex_postgres.engine import PostgresEngine
 
 if TYPE_CHECKING:
     from mindex.datatypes import PurgeResult
-    from mindex.store.engine_parts import ExportSnapshot
+    from mindex_postgres.export import PostgresExport
 
 # Citus has no recursion over machines; each of them reads its part.
 _AGENTS_OF_SHARDS = "SELECT DISTINCT agent FROM records WHERE agent > '' ORDER BY agent"
@@ -37,9 +36,7 @@ class PostgresEntries(SqlEntries[Transaction]):
     ) s ORDER BY last_at DESC, owner, session $by_code_point LIMIT ? OFFSET ?
     """
 
-    def __init__(self, engine: PostgresEngine, *, logs_access: bool = True) -> None:
-        super().__init__(engine, logs_access=logs_access)
-        self._engine: PostgresEngine = engine
+    _engine: PostgresEngine
 
     def agents(self) -> tuple[str, ...]:
         return self._ids(_AGENTS_OF_SHARDS) if self._engine.database.has_citus else super().agents()
@@ -49,11 +46,7 @@ class PostgresEntries(SqlEntries[Transaction]):
 
         return purge(self._engine, ids)
 
-    @contextmanager
-    def export_snapshot(
-        self, agent: str = "*", *, vectors: bool = False, log: bool = False
-    ) -> Iterator[ExportSnapshot]:
-        from mindex_postgres.export import export_snapshot  # only an export needs it
+    def _export(self, transaction: Transaction, *, vectors: bool, log: bool) -> PostgresExport:
+        from mindex_postgres.export import PostgresExport  # only an export needs it
 
-        with self._engine.read() as transaction:
-            yield export_snapshot(transaction, agent, vectors=vectors, log=log)
+        return PostgresExport(self._engine, transaction, vectors=vectors, log=log)

@@ -30,28 +30,25 @@ class PostgresRetrieval(SqlRetrieval[Transaction]):
     SELECT tag, count(DISTINCT r.id) FROM records r, unnest(r.tags) tag WHERE {scope} GROUP BY tag
     """
 
-    def __init__(self, engine: PostgresEngine) -> None:
-        super().__init__(engine)
-        self._engine: PostgresEngine = engine
-        self._database = engine.database
+    _engine: PostgresEngine
 
     def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
-        with self._database.read() as transaction:
+        with self._engine.database.read() as transaction:
             rows = transaction.named_rows(_KNOWN_AS, {"id": foreign_id, "program": program})
             return tuple(id_ for (id_,) in rows)
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
-        with self._database.read(_BY_INDEX) as transaction:
+        with self._engine.database.read(_BY_INDEX) as transaction:
             return keyword.search(transaction, query, filters, limit, now_ms())
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
-        with self._database.read(_BY_INDEX) as transaction:
+        with self._engine.database.read(_BY_INDEX) as transaction:
             return keyword.statistics(transaction, tokens)
 
     def records_with_tokens(
         self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
     ) -> tuple[Record, ...]:
-        with self._database.read(_BY_INDEX) as transaction:
+        with self._engine.database.read(_BY_INDEX) as transaction:
             if not (chosen := choose(keyword.statistics(transaction, tokens).frequency)):
                 return ()
             query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
@@ -59,18 +56,18 @@ class PostgresRetrieval(SqlRetrieval[Transaction]):
             return record_rows.read_records(transaction, [hit.id for hit in hits])
 
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
-        with self._database.read(_BY_INDEX) as transaction:
+        with self._engine.database.read(_BY_INDEX) as transaction:
             return words.read_terms(transaction, prefix, shortest, longest, limit)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
         from mindex_postgres import nearest  # needs numpy, which a keyword search does without
 
-        with self._database.read(*nearest.settings(limit)) as transaction:
+        with self._engine.database.read(*nearest.settings(limit)) as transaction:
             return nearest.search(transaction, model, vector, filters, limit)
 
     def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
         from mindex_postgres import nearest  # as above
 
-        with self._database.read(*nearest.settings(limit)) as transaction:
+        with self._engine.database.read(*nearest.settings(limit)) as transaction:
             found = nearest.neighbours(transaction, model, vectors, filters, limit, least)
             return Neighbours.read(found, lambda ids: record_rows.read_records(transaction, ids))

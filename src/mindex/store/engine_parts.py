@@ -1,4 +1,4 @@
-"""What the engines that are released with mindex are made of: rules of every engine, the shared SQL, rows that travel."""
+"""What the engines that are released with mindex are made of: rules, the SQL that engines share, rows that travel."""
 
 from mindex.database_url import refuse_password as refuse_password
 from mindex.embedding_text import embedded_text as embedded_text
@@ -49,8 +49,10 @@ from mindex.store.sql.dialect import Dialect as Dialect
 from mindex.store.sql.dialect import join as join
 from mindex.store.sql.entries import SqlEntries as SqlEntries
 from mindex.store.sql.entry_statements import SqlEntryStatements as SqlEntryStatements
+from mindex.store.sql.export import SqlExport as SqlExport
 from mindex.store.sql.files import SqlFiles as SqlFiles
 from mindex.store.sql.filters import live_records as live_records
+from mindex.store.sql.purge import remove_references as remove_references
 from mindex.store.sql.retrieval import SqlRetrieval as SqlRetrieval
 from mindex.store.sql.statements import HistoryRows as HistoryRows
 from mindex.store.sql.statements import RecordRows as RecordRows

@@ -39,6 +39,7 @@ WORDS = {
     "by_code_point": "the collation by which texts are ordered by code point",
     "unindexed": "the column in the argument, so that no index is used for it",
     "greatest": "the function that returns the greater of two values",
+    "place_of": "the function that returns the place of its second text in the first, 0 if it is not there",
     "day": "the number of the day since 1970 of the time in the argument",
     "cache_key": "the columns of the primary key of `cache`",
     "spaces": "the table of embedding spaces",

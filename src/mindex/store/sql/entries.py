@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Generic
 
 from mindex.clock import now_ms
@@ -22,7 +22,8 @@ from mindex.store.sql.links import read_linked_pairs, restore_links, set_links
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, MemoryStatistics, SessionPage
-    from mindex.store.export_rows import ExportRow, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.sql.export import SqlExport
     from mindex.store.sql.statements import Engine
     from mindex.store.usage_counts import UsageCounts
 
@@ -281,7 +282,17 @@ class SqlEntries(Generic[S]):
         with self._engine.read() as statements:
             return read_usage(statements, self._engine.condition(statements, filters, now_ms()), limit)
 
-    # ── import ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── export and import ─────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def export_snapshot(
+        self, agent: str = "*", *, vectors: bool = False, log: bool = False
+    ) -> Iterator[ExportSnapshot]:
+        with self._engine.read() as statements:
+            yield self._export(statements, vectors=vectors, log=log).snapshot(agent)
+
+    def _export(self, statements: S, /, *, vectors: bool, log: bool) -> SqlExport[S]:
+        raise NotImplementedError
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mindex.store.sql.entries import SqlEntries
@@ -12,7 +11,7 @@ from mindex.store.sqlite.file_access import FileConnection
 
 if TYPE_CHECKING:
     from mindex.datatypes import PurgeResult
-    from mindex.store.export_rows import ExportSnapshot
+    from mindex.store.sqlite.export import SqliteExport
 
 
 class SqliteEntries(SqlEntries[FileConnection]):
@@ -33,20 +32,14 @@ class SqliteEntries(SqlEntries[FileConnection]):
     ) s ORDER BY last_at DESC, agent, session LIMIT ? OFFSET ?
     """
 
-    def __init__(self, engine: SqliteEngine, *, logs_access: bool = True) -> None:
-        super().__init__(engine, logs_access=logs_access)
-        self._engine: SqliteEngine = engine
+    _engine: SqliteEngine
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         from mindex.store.sqlite.purge import purge  # no search needs it
 
         return purge(self._engine, ids)
 
-    @contextmanager
-    def export_snapshot(
-        self, agent: str = "*", *, vectors: bool = False, log: bool = False
-    ) -> Iterator[ExportSnapshot]:
-        from mindex.store.sqlite.export import export_snapshot  # no search needs it
+    def _export(self, connection: FileConnection, *, vectors: bool, log: bool) -> SqliteExport:
+        from mindex.store.sqlite.export import SqliteExport  # no search needs it
 
-        with self._engine.read() as connection:
-            yield export_snapshot(connection, agent, vectors=vectors, log=log)
+        return SqliteExport(self._engine, connection, vectors=vectors, log=log)

@@ -199,11 +199,11 @@ def replace_entry(connection: sqlite3.Connection, before: Record, after: Record)
 
 
 def remove_rows(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    """Rows, words, tags and vectors go together."""
+    """Rows, words, tags, entities and vectors go together."""
     keyword.remove(connection, keys)
     each = [(key,) for key in keys]
-    connection.executemany("DELETE FROM tags WHERE record = ?", each)
-    connection.executemany("DELETE FROM vectors WHERE record = ?", each)
+    for table in (*_NAMES, "vectors"):
+        connection.executemany(f"DELETE FROM {table} WHERE record = ?", each)
     connection.executemany("DELETE FROM records WHERE key = ?", each)
     note_changes(connection, keys)
 

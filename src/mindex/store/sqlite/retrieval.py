@@ -34,13 +34,10 @@ class SqliteRetrieval(SqlRetrieval[FileConnection]):
     SELECT j.value, count(DISTINCT r.key) FROM records r, json_each(r.tags) j WHERE {scope} GROUP BY j.value
     """
 
-    def __init__(self, engine: SqliteEngine) -> None:
-        super().__init__(engine)
-        self._engine: SqliteEngine = engine
-        self._database = engine.database
+    _engine: SqliteEngine
 
     def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             return tuple(read_column(connection, KNOWN_AS, foreign_id, program))
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
@@ -60,8 +57,8 @@ class SqliteRetrieval(SqlRetrieval[FileConnection]):
 
     def _search(self, read: Callable[[FileConnection, KeywordSearch], T]) -> T:
         """Read with the posting lists; without them if they are damaged."""
-        postings, generation = self._engine.postings, self._database.generation
-        with self._database.read() as connection, postings.reader(connection, generation) as lists:
+        postings, generation = self._engine.postings, self._engine.database.generation
+        with self._engine.read() as connection, postings.reader(connection, generation) as lists:
             try:
                 found = read(connection, KeywordSearch(connection, lists))
             except MALFORMED:
@@ -73,12 +70,12 @@ class SqliteRetrieval(SqlRetrieval[FileConnection]):
         return found
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
-        postings, generation = self._engine.postings, self._database.generation
-        with self._database.read() as connection, postings.reader(connection, generation, for_search=False) as lists:
+        postings, generation = self._engine.postings, self._engine.database.generation
+        with self._engine.read() as connection, postings.reader(connection, generation, for_search=False) as lists:
             return KeywordSearch(connection, lists).statistics(tokens)
 
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             return read_terms(connection, prefix, shortest, longest, limit)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:

@@ -31,6 +31,7 @@ _WORDS = {
     "by_code_point": "COLLATE BINARY",
     "unindexed": "+{}",
     "greatest": "max",
+    "place_of": "instr",
     # The remainder makes it the day before, not the nearest to 0, for times before 1970.
     "day": f"({{}} - (({{}} % {DAY_MS}) + {DAY_MS}) % {DAY_MS}) / {DAY_MS}",
     "cache_key": "kind, key",

@@ -41,15 +41,12 @@ _ROWS_AT_ONCE = 500
 class SqliteVectorStore(SqlVectorStore[FileConnection]):
     """Implements `mindex.store.base.VectorStore`."""
 
-    def __init__(self, engine: SqliteEngine) -> None:
-        super().__init__(engine)
-        self._engine: SqliteEngine = engine
-        self._database = engine.database
+    _engine: SqliteEngine
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def pending(self, model: Model) -> int:
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             live = read_value(connection, "SELECT count(*) FROM records WHERE retired_at IS NULL")
             return int(live - read_value(connection, _COUNT_EMBEDDED, model.fingerprint))
 
@@ -57,13 +54,13 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
     ) -> tuple[Record, ...]:
         among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else _AS_STORED
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             key = space_rows.key_of(connection, model.fingerprint) or -1
             pending = read_column(connection, _PENDING.format(among=among), key, *ids, limit)
             return record_rows.read_records(connection, pending)
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             self._engine.may_write(connection)
         return self._engine.vectors.put(model, vectors, embedder_spec)
 
@@ -74,7 +71,7 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
     def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
         import numpy as np  # a keyword search does without
 
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             rows = read_among(connection, VECTORS_OF_RECORDS, ids, model.fingerprint)
             found = {
                 id_: RecordVectors(id_, np.frombuffer(row[3], np.float32).reshape(-1, model.dimensions), row[2])
@@ -92,7 +89,7 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         return self._engine.write(lambda connection: space_rows.put_canary(connection, model, vector))
 
     def drop_unused_spaces(self) -> int:
-        with self._database.read() as connection:
+        with self._engine.read() as connection:
             unused = len(connection.rows(space_rows.UNUSED))
         more = bool(unused)
         while more:
