@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,11 +20,9 @@ import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
-from mindex.clock import now_ms
 from mindex.datatypes.administration import Grant, Scope
 from mindex.errors import LostConnectionError, LostTransactionError, StoreError, UnreachableError, UsageError
-from mindex.ids import new_id
-from mindex.store.engine_parts import fails_fast
+from mindex.store.engine_parts import ThreadTransaction, fails_fast
 from mindex_postgres.address import Address
 from mindex_postgres.commit_marks import CommitMarks, WriteIdentity
 from mindex_postgres.dialect import DIALECT
@@ -200,14 +197,6 @@ class Transaction:
         self.run("RELEASE part")
 
 
-class _Mine(threading.local):
-    """The transaction that a thread has opened for several writes, when it began, and its batch id."""
-
-    transaction: Transaction | None = None
-    moment: int | None = None
-    batch: str = ""
-
-
 class Database:
     """The connections to one database. Raises StoreError and its kinds instead of psycopg's errors."""
 
@@ -222,7 +211,7 @@ class Database:
         self._path = sql.Identifier(address.schema).as_string()
         counts = sql.Literal(f"{self._path}.counts").as_string()
         self._is_restricted = f"row_security_active(to_regclass({counts})::oid)"
-        self._mine = _Mine()
+        self.of_thread: ThreadTransaction[Transaction] = ThreadTransaction()
         self._primary = ServerPool(address, wait=wait)
         self.marks = CommitMarks(self._primary, self._path)
         self.replica: Replica | None = None
@@ -246,7 +235,7 @@ class Database:
 
         `long`: its statements may take hours.
         """
-        if (mine := self._mine.transaction) is not None:
+        if (mine := self.of_thread.statements) is not None:
             with self.translated():
                 mine.write_counts()
                 yield mine
@@ -283,7 +272,7 @@ class Database:
                 return work()
             except (LostConnectionError, UnreachableError) as error:
                 may_wait = isinstance(error, LostConnectionError) or not fails_fast()
-                if self._mine.transaction is not None or not may_wait or _is_past(deadline):
+                if self.of_thread.statements is not None or not may_wait or _is_past(deadline):
                     raise
             time.sleep(uniform(0.01, 0.1))
 
@@ -295,7 +284,7 @@ class Database:
         """
         if self.read_only:
             raise self._read_only_error()
-        if (mine := self._mine.transaction) is not None:
+        if (mine := self.of_thread.statements) is not None:
             with self.translated(), mine.part():
                 return work(mine)
         deadline = time.monotonic() + self.wait
@@ -321,41 +310,21 @@ class Database:
         """
         if self.read_only:
             raise self._read_only_error()
-        mine = self._mine
-        if mine.transaction is not None:
-            with self.translated(), mine.transaction.part(), self._as_part(mine.transaction, batch) as moment:
+        if (mine := self.of_thread.statements) is not None:
+            with self.translated(), mine.part(), self.of_thread.entered(mine, batch=batch) as moment:
                 yield moment
             return
         try:
             with self.translated():
                 until = time.monotonic() + self.wait
-                with self._open("", until=until) as transaction, self._as_part(transaction, batch) as moment:
+                with (
+                    self._open("", until=until) as transaction,
+                    self.of_thread.entered(transaction, batch=batch) as moment,
+                ):
                     yield moment
                 self.after_write(transaction)
         except LostConnectionError as error:
             raise LostTransactionError(error.message, error.hint) from error
-
-    @contextmanager
-    def _as_part(self, transaction: Transaction, batch: bool) -> Iterator[int]:
-        mine = self._mine
-        before = mine.transaction, mine.moment, mine.batch
-        mine.transaction = transaction
-        mine.moment = mine.moment or now_ms()
-        mine.batch = mine.batch or (new_id() if batch else "")
-        try:
-            yield mine.moment
-        finally:
-            mine.transaction, mine.moment, mine.batch = before
-
-    @property
-    def moment(self) -> int | None:
-        """When this thread's transaction for several writes began."""
-        return self._mine.moment
-
-    @property
-    def batch(self) -> str:
-        """The batch id of this thread's transaction for several writes; '' outside of one."""
-        return self._mine.batch
 
     @contextmanager
     def _open(

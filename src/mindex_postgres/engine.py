@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
 from mindex.analyzer import ANALYZER_VERSION
-from mindex.clock import now_ms
 from mindex.datatypes import Filters, Record
 from mindex.errors import SchemaError, StoreBusyError, StoreError
-from mindex.store.engine_parts import BackgroundWriter
+from mindex.store.engine_parts import SqlEngine
 from mindex_postgres import history_rows, record_rows, words
 from mindex_postgres.address import Address
 from mindex_postgres.connection import Database, Transaction
@@ -36,10 +35,11 @@ IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vec
 _LIVE = "SELECT r.id, r.owner, r.seq FROM records r WHERE r.retired_at IS NULL AND r.seq > %s ORDER BY r.seq LIMIT %s"
 
 
-class PostgresEngine:
+class PostgresEngine(SqlEngine[Transaction]):
     """One open database. Implements `Engine` of the SQL that the engines share."""
 
     dialect = DIALECT
+    database: Database
     records: RecordRows[Transaction] = record_rows
     history: HistoryRows[Transaction] = history_rows
 
@@ -53,17 +53,10 @@ class PostgresEngine:
         except BaseException:
             self.database.close()
             raise
-        self.background: BackgroundWriter[Transaction] = BackgroundWriter(
-            self.database.write,
-            read_only=self.database.read_only,
-            in_transaction=lambda: self.database.moment is not None,
-        )
+        self._write_in_background(self.database.write)
         self.write_cache = self.database.write
         self._unmerged = 0
         self.database.after_write = self._after_write
-
-    def read(self) -> AbstractContextManager[Transaction]:
-        return self.database.read()
 
     def write(self, work: Callable[[Transaction], T], *, long: bool = False, durable: bool = True) -> T:  # noqa: ARG002
         """Run a function in one transaction, unless a newer mindex has taken the schema over. See `Database.write`.
@@ -98,15 +91,10 @@ class PostgresEngine:
 
     def entry_statements(self, transaction: Transaction, expected: Sequence[Record] = ()) -> PostgresEntryStatements:
         """The statements about entries in a transaction; `expected` are about to be added."""
-        now, batch = self.database.moment or now_ms(), self.database.batch
-        return PostgresEntryStatements(transaction, now, batch, expected)
+        return PostgresEntryStatements(transaction, *self._change(), expected)
 
     def condition(self, transaction: Transaction, filters: Filters, now: int) -> Condition:
         return condition(transaction, filters, now)
-
-    @property
-    def read_only(self) -> bool:
-        return self.database.read_only
 
     def may_write(self, transaction: Transaction) -> None:
         """Raise StoreError when a newer mindex has taken the schema over while this process runs."""
@@ -144,10 +132,6 @@ class PostgresEngine:
         """Have the server give back the space of deleted rows and count the tables anew, as far as this role may."""
         schema = sql.Identifier(self.database.address.schema).as_string()
         self.database.execute_alone(f"VACUUM (ANALYZE, SKIP_LOCKED) {', '.join(f'{schema}.{one}' for one in tables)}")
-
-    def close(self) -> None:
-        self.background.close()
-        self.database.close()
 
 
 def rebuild_words_once(transaction: Transaction) -> None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from mindex.clock import now_ms
 from mindex.datatypes import Change, Record, Slot
 from mindex.ids import content_hash
-from mindex.store.engine_parts import SqlEntryStatements, record_json
-from mindex_postgres import program_numbers, record_rows, vectors
+from mindex.store.engine_parts import SqlEntryStatements, change_values
+from mindex_postgres import history_rows, program_numbers, record_rows, vectors
 from mindex_postgres.connection import Transaction
-from mindex_postgres.history_rows import read_changes
 
 if TYPE_CHECKING:  # only an import needs them
-    from mindex.store.engine_parts import ExportedVectors
+    from mindex.store.engine_parts import EntryRows, ExportedVectors, HistoryRows
 
 _SAME_CONTENT = """
 SELECT agent, content_hash, id, expires_at FROM records
@@ -42,6 +41,9 @@ _Memory: TypeAlias = tuple[str, str, str, int | None]
 class PostgresEntryStatements(SqlEntryStatements[Transaction]):
     """Implements `AllEntryStatements` in one transaction."""
 
+    _rows: EntryRows[Transaction] = record_rows
+    _history: HistoryRows[Transaction] = history_rows
+
     def __init__(
         self, transaction: Transaction, now: int = 0, batch: str = "", expected: Sequence[Record] = ()
     ) -> None:
@@ -61,7 +63,7 @@ class PostgresEntryStatements(SqlEntryStatements[Transaction]):
         if agent is None:
             return None
         self.lock_agent(agent)
-        return record_rows.read_record(self._statements, id_)
+        return super().entry(id_)
 
     def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
         known = self._memories
@@ -90,16 +92,13 @@ class PostgresEntryStatements(SqlEntryStatements[Transaction]):
             self._statements.defer("UPDATE numbers SET last = %s WHERE last < %s", self._last_number, self._last_number)
 
     def insert(self, record: Record) -> None:
-        record_rows.insert_entry(self._statements, record)
+        super().insert(record)
         content = content_hash(record.text)
         if record.kind == "memory" and record.retired_at is None and content in self._expected:
             self._memories.append((record.agent, content, record.id, record.expires_at))
 
-    def replace(self, before: Record, after: Record) -> None:
-        record_rows.replace_entry(self._statements, before, after)
-
     def append_change(self, change: Change) -> int:
-        return int(self._statements.value(_APPEND, *_change_values(change)))
+        return int(self._statements.value(_APPEND, *change_values(change)))
 
     def put_program_numbers(self, numbers: Mapping[Slot, str]) -> None:
         program_numbers.put(self._statements, numbers)
@@ -108,15 +107,12 @@ class PostgresEntryStatements(SqlEntryStatements[Transaction]):
         highest = max((change.change for change in changes), default=0)
         for change in changes:
             if change.change:
-                self._statements.defer(_APPEND_NUMBERED, change.change, *_change_values(change))
+                self._statements.defer(_APPEND_NUMBERED, change.change, *change_values(change))
         if highest:
             self._statements.defer(_RAISE_CHANGES, highest)
         for change in changes:
             if not change.change:
-                self._statements.defer(_APPEND, *_change_values(change))
-
-    def changes_of(self, record: str) -> tuple[Change, ...]:
-        return read_changes(self._statements, "record = ?", record)
+                self._statements.defer(_APPEND, *change_values(change))
 
     def put_exported_vectors(self, id_: str, exported: ExportedVectors) -> None:
         self._statements.defer(_PUT_SPACE, exported.model, exported.dimensions, now_ms())
@@ -126,11 +122,3 @@ class PostgresEntryStatements(SqlEntryStatements[Transaction]):
 def _memories(transaction: Transaction, hashes: Sequence[str]) -> list[_Memory]:
     """The live memories with these contents."""
     return list(transaction.among(_SAME_CONTENT, hashes))
-
-
-def _change_values(change: Change) -> tuple[object, ...]:
-    before = None if change.before is None else record_json.snapshot(change.before)
-    return (
-        change.record, change.at, change.by, change.action, change.reason, change.batch, before,
-        record_json.snapshot(change.after),
-    )  # fmt: skip

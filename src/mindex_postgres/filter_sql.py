@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from mindex.analyzer import COLUMNS, fold, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
-from mindex.store.engine_parts import Condition, join, live_records
+from mindex.store.engine_parts import Condition, join, live_records, plain_terms
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction
 from mindex_postgres.dialect import DIALECT
@@ -71,8 +71,8 @@ def match_condition(transaction: Transaction, node: KeywordNode) -> Condition:
         case AllOf(nodes):
             return _grouped(" AND ", [match_condition(transaction, one) for one in nodes])
         case AnyOf(nodes):
-            if tokens := plain_tokens(node):
-                return holds_any(tokens)
+            if terms := plain_terms(node):
+                return holds_any([term.token for term in terms])
             return _grouped(" OR ", [match_condition(transaction, one) for one in nodes])
         case Without(keep, drop):
             kept, dropped = match_condition(transaction, keep), match_condition(transaction, drop)
@@ -107,13 +107,6 @@ def needle(leaf: Term | Prefix | Phrase) -> str:
             return f" {token}"
         case Phrase(tokens):
             return f" {'  '.join(tokens)} "
-
-
-def plain_tokens(node: KeywordNode) -> list[str]:
-    """The tokens of a query that is nothing but words, any of which will do; else none."""
-    nodes = node.nodes if isinstance(node, AnyOf) else (node,)
-    tokens = [one.token for one in nodes if isinstance(one, Term) and one.column is None]
-    return tokens if len(tokens) == len(nodes) else []
 
 
 def token_condition(transaction: Transaction, token: str) -> Condition:

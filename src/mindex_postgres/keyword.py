@@ -4,13 +4,24 @@ A query of plain words looks at the records that hold its rarest words first, an
 where these are too few: a common word says little, and its records are many.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.base import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
-from mindex.store.engine_parts import Condition, bm25, first_of_each_group, join, space_rows
+from mindex.store.engine_parts import (
+    Condition,
+    Scope,
+    best_first,
+    bm25,
+    first_of_each_group,
+    is_countable,
+    join,
+    plain_terms,
+    size_if_small,
+    space_rows,
+)
 from mindex.values import dataclass
 from mindex_postgres import words
 from mindex_postgres.connection import Transaction
@@ -19,7 +30,6 @@ from mindex_postgres.filter_sql import (
     holds_any,
     match_condition,
     needle,
-    plain_tokens,
     sees_everything,
     token_condition,
 )
@@ -41,18 +51,8 @@ _FULL = ", ".join(f"nullif(t.{column}, '')" for column in COLUMNS)
 _GAPS = f"{len(COLUMNS) + 1} - num_nonnulls({_FULL})"
 _OCCURRENCES = "%s * (octet_length(t.{column}) - octet_length(replace(t.{column}, %s, '')))"
 _COUNT_IN_SCOPE = f"SELECT {{counts}} FROM terms w {_SCOPED} WHERE {{match}}"
-# A scope of at most so many records is counted for itself: how rare a word is among them, not among all.
-_SMALL_SCOPE = 2_000
 # So many records are scored before a common word of the query is left out of the choice of records.
 _CANDIDATES = 3_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The records that filters leave. Without a condition it is all of them; `size` is counted if small."""
-
-    condition: Condition | None = None
-    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,20 @@ class _IndexHit:
     gaps: int
 
 
-def search(transaction: Transaction, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
+class KeywordSearch:
+    """Keyword searches in one snapshot."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
+        return _search(self._transaction, query, filters, limit, now)
+
+    def statistics(self, tokens: Sequence[str]) -> TermStatistics:
+        return _statistics(self._transaction, tokens, Scope()).statistics
+
+
+def _search(transaction: Transaction, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
     """See `RetrievalStore.keyword`. The transaction is one snapshot."""
     scope = _scope_of(transaction, filters, now)
     counts = _read_counts(transaction, query, scope)
@@ -83,11 +96,11 @@ def search(transaction: Transaction, query: KeywordQuery, filters: Filters, limi
     hits = tuple(one.hit for one in found.values())
     past = {record.id: record for record in query.past}
     if past:
-        hits = _best_first((*hits, *_scores_of_past(query.node, query, counts)))[:limit]
+        hits = best_first((*hits, *_scores_of_past(query.node, query, counts)))[:limit]
     if query.bonus is not None:
         bonus = _bonus_scores(query.bonus, list(found.values()), counts, is_all=len(found) < limit)
         bonus |= {hit.id: hit.score for hit in _scores_of_past(query.bonus, query, counts)}
-        hits = _best_first(hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits)
+        hits = best_first(hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits)
     described = [hit.id for hit in first_of_each_group(hits, query.described)]
     frequency = counts.statistics.frequency
     statistics = TermStatistics(counts.statistics.records, {token: frequency[token] for token in query.tokens})
@@ -98,11 +111,6 @@ def search(transaction: Transaction, query: KeywordQuery, filters: Filters, limi
         space_rows.read_roles(transaction).active,
         {id_: bm25.length(past[id_]) if id_ in past else found[id_].length + found[id_].gaps for id_ in described},
     )
-
-
-def statistics(transaction: Transaction, tokens: Sequence[str]) -> TermStatistics:
-    """How common tokens are among all live records."""
-    return _statistics(transaction, tokens, _Scope()).statistics
 
 
 # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,17 +139,13 @@ def _bonus_scores(node: KeywordNode, found: Sequence[_IndexHit], counts: _Counts
     return scores
 
 
-def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
-
-
 def _ranked_in_index(
-    transaction: Transaction, query: KeywordQuery, scope: _Scope, limit: int, counts: _Counts
+    transaction: Transaction, query: KeywordQuery, scope: Scope, limit: int, counts: _Counts
 ) -> list[_IndexHit]:
     """The best records of the index for a query, without its bonus."""
     ranking = _Ranking(transaction, query, counts, scope.condition, limit)
     frequency = counts.statistics.frequency
-    tokens = plain_tokens(query.node)
+    tokens = [term.token for term in plain_terms(query.node)]
     if not tokens or scope.size is not None:
         return ranking.read(match_condition(transaction, query.node))
     rarest = sorted((token for token in tokens if frequency[token]), key=lambda one: frequency[one])
@@ -288,24 +292,14 @@ def _holders(leaf: Term | Prefix | Phrase, counts: _Counts) -> int:
 # ── counts ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scope_of(transaction: Transaction, filters: Filters, now: int) -> _Scope:
+def _scope_of(transaction: Transaction, filters: Filters, now: int) -> Scope:
     if sees_everything(transaction, filters, now):
-        return _Scope()
+        return Scope()
     scope = condition(transaction, filters, now)
-    return _Scope(scope, _size_if_small(transaction, filters, scope))
+    return Scope(scope, size_if_small(transaction, scope) if is_countable(filters) else None)
 
 
-def _size_if_small(transaction: Transaction, filters: Filters, scope: Condition) -> int | None:
-    """How many records are in scope, if few: of a scope that indexes know, an agent, kind, collection or session."""
-    whose = Filters(agent=filters.agent, kinds=filters.kinds, collections=filters.collections, session=filters.session)
-    if replace(filters, include_expired=whose.include_expired, files_of=()) != whose:
-        return None
-    count = f"SELECT count(*) FROM (SELECT 1 FROM records r WHERE {scope.sql} LIMIT %s) few"
-    size = int(transaction.value(count, *scope.parameters, _SMALL_SCOPE + 1))
-    return size if size <= _SMALL_SCOPE else None
-
-
-def _read_counts(transaction: Transaction, query: KeywordQuery, scope: _Scope) -> _Counts:
+def _read_counts(transaction: Transaction, query: KeywordQuery, scope: Scope) -> _Counts:
     """All counts that a query needs: of its tokens in one read, and of its own phrases."""
     bonus = bm25.query_tokens(query.bonus) if query.bonus is not None else ()
     tokens = [*query.tokens, *sorted(bm25.query_tokens(query.node)), *sorted(bonus)]
@@ -320,7 +314,7 @@ def _read_counts(transaction: Transaction, query: KeywordQuery, scope: _Scope) -
     return replace(counts, phrases=phrases)
 
 
-def _statistics(transaction: Transaction, tokens: Sequence[str], scope: _Scope) -> _Counts:
+def _statistics(transaction: Transaction, tokens: Sequence[str], scope: Scope) -> _Counts:
     """How common tokens are among the records in scope, where these are few; else among all."""
     tokens = list(dict.fromkeys(tokens))
     is_small = scope.size is not None

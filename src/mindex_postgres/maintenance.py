@@ -3,7 +3,7 @@
 from mindex.datatypes import Check, Report
 from mindex.errors import StoreError
 from mindex.store.base import CollectionCount, StoreStatus
-from mindex.store.engine_parts import caches
+from mindex.store.engine_parts import SAMPLE, caches, sample_check, vectors_check, words_check
 from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
@@ -16,7 +16,6 @@ _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
 """
-_SAMPLE = 200
 _COUNT_WITHOUT_WORDS = """
 SELECT count(*) FROM records r WHERE r.retired_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM words w JOIN terms t ON t.owner = w.owner AND t.record = w.record
@@ -110,19 +109,15 @@ def _words(transaction: Transaction) -> Check:
     stray = transaction.value(_COUNT_STRAY_WORDS)
     counted = words.read_counts(transaction, [words.RECORDS])[words.RECORDS]
     miscounted = counted != transaction.value("SELECT count(*) FROM words")
-    bad = f"{lacking} records lack words, {stray} entries lack a record" if lacking or stray else ""
-    bad = bad or ("the counts of words are wrong" if miscounted else "")
-    return Check("keyword index", not bad, bad or "every record is in the keyword index", "run `mindex optimize`")
+    return words_check(lacking, stray, "the counts of words are wrong" if miscounted else "")
 
 
 def _vectors_of_records(transaction: Transaction) -> Check:
     stray = transaction.value(f"SELECT count(*) FROM vectors v WHERE {_STRAY_VECTORS}")
     broken = transaction.value(f"SELECT count(*) FROM vectors v WHERE {_BROKEN_VECTORS}")
-    bad = f"{stray} vectors lack a record, {broken} are malformed" if stray or broken else ""
-    if not bad and not transaction.restricted and _pieces(transaction) != dict(transaction.rows(_COUNTS_OF_VECTORS)):
-        bad = "the counts of vectors are wrong"
-    fix = "run `mindex optimize`, then `mindex backfill`"
-    return Check("vectors", not bad, bad or "every vector belongs to a record", fix)
+    is_counted = stray or broken or transaction.restricted
+    miscounted = not is_counted and _pieces(transaction) != dict(transaction.rows(_COUNTS_OF_VECTORS))
+    return vectors_check(stray, broken, "the counts of vectors are wrong" if miscounted else "")
 
 
 def _vector_indexes(transaction: Transaction) -> Check:
@@ -147,9 +142,8 @@ def _recount_vectors(transaction: Transaction) -> None:
 
 def _tokens(transaction: Transaction) -> Check:
     """A sample of records is analysed again and compared with what the index holds."""
-    ids = transaction.column("SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT %s", _SAMPLE)
+    ids = transaction.column("SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT %s", SAMPLE)
     stored = {id_: columns for id_, *columns in transaction.rows(_WORDS_OF, ids)}
     records = record_rows.read_records(transaction, ids)
     different = sum(stored.get(record.id) != words.indexed_columns(record) for record in records)
-    message = f"{len(ids)} records analysed again, {different} differ"
-    return Check("words of a sample", not different, message, "run `mindex optimize`")
+    return sample_check(len(ids), different)

@@ -1,6 +1,7 @@
 """Makes the schema of an empty database, or brings an older one to the newest, under an advisory lock."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from psycopg import errors, sql
 
@@ -37,22 +38,6 @@ def _create(transaction: Transaction) -> None:
     transaction.run("INSERT INTO meta VALUES ('analyzer', %s)", str(ANALYZER_VERSION))
 
 
-def _add_terms(transaction: Transaction) -> None:
-    _run(transaction, "schema_2.sql")
-
-
-def _add_grants(transaction: Transaction) -> None:
-    _run(transaction, "schema_3.sql")
-
-
-def _add_tokens(transaction: Transaction) -> None:
-    _run(transaction, "schema_4.sql")
-
-
-def _add_synced_changes(transaction: Transaction) -> None:
-    _run(transaction, "schema_5.sql")
-
-
 def _add_program_numbers(transaction: Transaction) -> None:
     from mindex_postgres.program_numbers import put_former  # a schema is brought up to date only once
 
@@ -81,10 +66,10 @@ def _run(transaction: Transaction, script: str) -> None:
 # Migration n brings a schema from version n to n + 1. Never change one that was released: add another.
 MIGRATIONS: tuple[Migration, ...] = (
     _create,
-    _add_terms,
-    _add_grants,
-    _add_tokens,
-    _add_synced_changes,
+    partial(_run, script="schema_2.sql"),
+    partial(_run, script="schema_3.sql"),
+    partial(_run, script="schema_4.sql"),
+    partial(_run, script="schema_5.sql"),
     _add_program_numbers,
     _correct_tags,
     _add_commit_marks,

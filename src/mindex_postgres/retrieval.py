@@ -1,14 +1,16 @@
 """Reading and searching records in PostgreSQL."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from mindex.clock import now_ms
-from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
-from mindex.store.base import KeywordQuery, KeywordResult, NearestRecords, Neighbours, TermStatistics, TokenChoice
+from mindex.datatypes import Filters, Model, VectorArray
+from mindex.store.base import NearestRecords, Neighbours, TermStatistics
 from mindex.store.engine_parts import SqlRetrieval
 from mindex_postgres import keyword, record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
+
+T = TypeVar("T")
 
 # The condition is that of the index `records_of_other_programs`: only imported records are looked through.
 _KNOWN_AS = """
@@ -37,23 +39,12 @@ class PostgresRetrieval(SqlRetrieval[Transaction]):
             rows = transaction.named_rows(_KNOWN_AS, {"id": foreign_id, "program": program})
             return tuple(id_ for (id_,) in rows)
 
-    def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
+    def _search(self, read: Callable[[Transaction, keyword.KeywordSearch], T]) -> T:
         with self._engine.database.read(_BY_INDEX) as transaction:
-            return keyword.search(transaction, query, filters, limit, now_ms())
+            return read(transaction, keyword.KeywordSearch(transaction))
 
     def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
-        with self._engine.database.read(_BY_INDEX) as transaction:
-            return keyword.statistics(transaction, tokens)
-
-    def records_with_tokens(
-        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
-    ) -> tuple[Record, ...]:
-        with self._engine.database.read(_BY_INDEX) as transaction:
-            if not (chosen := choose(keyword.statistics(transaction, tokens).frequency)):
-                return ()
-            query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
-            hits = keyword.search(transaction, query, filters, limit, now_ms()).hits
-            return record_rows.read_records(transaction, [hit.id for hit in hits])
+        return self._search(lambda _, search: search.statistics(tokens))
 
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
         with self._engine.database.read(_BY_INDEX) as transaction:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from mindex.store.base import GROUPS
-from mindex.store.engine_parts import SqlCaches, SqlSync, SqlTokens
+from mindex.store.engine_parts import SqlCaches, SqlStore, SqlSync, SqlTokens
 from mindex_postgres.address import parse_address
 from mindex_postgres.connection import DEFAULT_WAIT, Transaction, run_again
 from mindex_postgres.engine import PostgresEngine
@@ -33,10 +32,10 @@ class _PostgresSync(SqlSync[Transaction]):
     pass
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """Implements `mindex.store.base.Store`."""
 
-    capabilities = GROUPS
+    _engine: PostgresEngine
     folder: Path | None = None
 
     def __init__(
@@ -68,13 +67,3 @@ class PostgresStore:
     @cached_property
     def sync(self) -> SqlSync[Transaction]:
         return _PostgresSync(self._engine)
-
-    @property
-    def read_only(self) -> bool:
-        return self._engine.database.read_only
-
-    def settle(self) -> None:
-        self._engine.background.flush()
-
-    def close(self) -> None:
-        self._engine.close()

@@ -4,7 +4,7 @@ import json
 from operator import attrgetter
 from typing import Any
 
-from mindex.datatypes import Record
+from mindex.datatypes import Change, Record
 from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 
 encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every value
@@ -27,6 +27,15 @@ def snapshot(record: Record) -> str:
     """An entry's state as JSON, for the history; what is at its default is left out."""
     values = zip(_STORED, _VALUES(record), _LEFT_OUT, strict=True)
     return encode({name: value for name, value, default in values if value != default})
+
+
+def change_values(change: Change) -> tuple[object, ...]:
+    """A change as a row of the history has it, but for its number: record, at, by, action, reason, batch and states."""
+    before = None if change.before is None else snapshot(change.before)
+    return (
+        change.record, int(change.at), change.by, change.action, change.reason, change.batch, before,
+        snapshot(change.after),
+    )  # fmt: skip
 
 
 def from_snapshot(text: str) -> Record:

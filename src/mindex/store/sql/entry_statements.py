@@ -11,7 +11,9 @@ from mindex.store.sql.dialect import S
 
 # A search does not wait for the values of a restore: they are imported when called.
 if TYPE_CHECKING:
+    from mindex.datatypes import Change, Record
     from mindex.store.export_rows import Accesses, ExistingRecord, Extraction
+    from mindex.store.sql.statements import EntryRows, HistoryRows
 
 _UNIQUE_VALUES = """
 SELECT id, $property FROM records WHERE agent = ? AND kind = ? AND retired_at IS NULL AND $property IS NOT NULL
@@ -25,10 +27,27 @@ _PUT_EXTRACTION = "INSERT INTO extractions (record, at, facts) VALUES ($record, 
 class SqlEntryStatements(Generic[S]):
     """The part of `EntryStatements`, `RestoreStatements` and `SyncStatements` that the engines share."""
 
+    _rows: EntryRows[S]
+    _history: HistoryRows[S]
+
     def __init__(self, statements: S, now: int = 0, batch: str = "") -> None:
         self._statements = statements
         self.now = now
         self.batch = batch
+
+    # ── entries ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def entry(self, id_: str) -> Record | None:
+        return self._rows.read_record(self._statements, id_)
+
+    def insert(self, record: Record) -> None:
+        self._rows.insert_entry(self._statements, record)
+
+    def replace(self, before: Record, after: Record) -> None:
+        self._rows.replace_entry(self._statements, before, after)
+
+    def changes_of(self, record: str) -> tuple[Change, ...]:
+        return self._history.read_changes(self._statements, "record = ?", record)
 
     def unique_values(self, agent: str, kind: str, field: str) -> Iterable[tuple[str, object]]:
         return self._statements.rows(_UNIQUE_VALUES, field, agent, kind, field)

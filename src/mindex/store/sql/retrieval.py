@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mindex.clock import now_ms
-from mindex.datatypes import Filters, Record
-from mindex.store.results import Label, Page, RankingContext, RankingSignals
+from mindex.datatypes import AnyOf, Filters, Record, Term
+from mindex.store.results import (
+    KeywordQuery,
+    KeywordResult,
+    Label,
+    Page,
+    RankingContext,
+    RankingSignals,
+    TermStatistics,
+    TokenChoice,
+)
 from mindex.store.rules.filters import holds_literally
 from mindex.store.sql.dialect import Condition, S, join, prefix_range
 from mindex.store.sql.entries import LARGEST_OFFSET
 
 if TYPE_CHECKING:
     from mindex.store.sql.statements import Engine, Statements
+
+T = TypeVar("T")
 
 # What ranking must know of a record `r`, and where it stands: the values that `to_signals` takes.
 SIGNAL_COLUMNS = """
@@ -47,6 +58,16 @@ r.confidence DESC NULLS LAST, coalesce(a.last_at, r.updated_at) DESC, r.updated_
 """
 _TEXTS = "SELECT id, text, title FROM records WHERE id $among"
 _PAGE = 500
+
+
+class KeywordSearch(Protocol):
+    """Keyword searches in one transaction."""
+
+    def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int, /) -> KeywordResult:
+        """See `RetrievalStore.keyword`."""
+
+    def statistics(self, tokens: Sequence[str], /) -> TermStatistics:
+        """How common tokens are among all live records."""
 
 
 class SqlRetrieval(Generic[S]):
@@ -98,6 +119,29 @@ class SqlRetrieval(Generic[S]):
             query = _SUBSTRING.format(letters=held.sql, scope=scope.sql, count=count.sql)
             ids = statements.column(query, *held.parameters, *scope.parameters, *count.parameters)
             return tuple(islice(_holding_literally(statements, ids, literals, inside_words), limit))
+
+    # ── keywords ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
+        return self._search(lambda _, search: search.search(query, filters, limit, now_ms()))
+
+    def records_with_tokens(
+        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
+    ) -> tuple[Record, ...]:
+        def read(statements: S, search: KeywordSearch) -> tuple[Record, ...]:
+            if not (chosen := choose(search.statistics(tokens).frequency)):
+                return ()
+            query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
+            hits = search.search(query, filters, limit, now_ms()).hits
+            return self._engine.records.read_records(statements, [hit.id for hit in hits])
+
+        return self._search(read)
+
+    def _search(self, read: Callable[[S, KeywordSearch], T]) -> T:
+        """Return what a function reads with a keyword search in one transaction."""
+        raise NotImplementedError
+
+    # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def ranking_signals(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
         with self._engine.read() as statements:

@@ -65,6 +65,16 @@ class RecordRows(Protocol[S_contra]):
         """One record, live or retired. Raises StoreError for a damaged one."""
 
 
+class EntryRows(RecordRows[S_contra], Protocol[S_contra]):
+    """How an engine stores entries."""
+
+    def insert_entry(self, statements: S_contra, record: Record, /) -> None:
+        """The row of an entry and what is derived from it."""
+
+    def replace_entry(self, statements: S_contra, before: Record, after: Record, /) -> None:
+        """The same for another state; a vector of another text must not serve this one."""
+
+
 class HistoryRows(Protocol[S_contra]):
     """How an engine reads changes of entries. A damaged one is noted and left out."""
 

@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mindex.clock import now_ms
 from mindex.errors import StoreError, UsageError
-from mindex.ids import new_id
 from mindex.private_files import make_private_file, make_private_folder
+from mindex.store.sql.thread_transaction import ThreadTransaction
 from mindex.store.sqlite.errors import (
     DAMAGED,
     LOST_LOG,
@@ -75,14 +74,6 @@ def _part_of(transaction: sqlite3.Connection) -> Iterator[None]:
     transaction.execute("RELEASE part")
 
 
-class _Mine(threading.local):
-    """The transaction that a thread has opened for several writes, when it began, and its batch id."""
-
-    connection: FileConnection | None = None
-    moment: int | None = None
-    batch: str = ""
-
-
 def _leave_as_it_is(_connection: sqlite3.Connection) -> None:
     """How a connection that writes is prepared while nothing else was asked for."""
 
@@ -106,7 +97,7 @@ class Database:
         self._reopening = False
         self._prepared = False  # from then on no file is made any more
         self._write_lock = threading.RLock()
-        self._mine = _Mine()
+        self.of_thread: ThreadTransaction[FileConnection] = ThreadTransaction()
         self._closed = False
         self._reader_views: Sequence[str] = ()
         self._prepare_writer: Callable[[sqlite3.Connection], None] = _leave_as_it_is
@@ -219,7 +210,7 @@ class Database:
     def read(self) -> Iterator[FileConnection]:
         """A connection from a pool, on which all statements of the block read the state of one moment."""
         with self.translated():
-            if (mine := self._mine.connection) is not None:  # what this thread has just written is there for it
+            if (mine := self.of_thread.statements) is not None:  # what this thread has just written is there for it
                 yield mine
                 return
             self._check_open()
@@ -253,7 +244,7 @@ class Database:
         """
         if self.read_only:
             raise self._error(READ_ONLY)
-        if (mine := self._mine.connection) is not None:
+        if (mine := self.of_thread.statements) is not None:
             with self.translated(), _part_of(mine):
                 yield mine
             return
@@ -433,28 +424,10 @@ class Database:
     def transaction(self, *, batch: bool = False) -> Iterator[FileConnection]:
         """One durable transaction for everything that this thread writes in the block; what it reads is read in it.
 
-        With `batch`, `self.batch` is the same id for all of it. Not for compacting, and not for reading a snapshot.
+        Not for compacting, and not for reading a snapshot.
         """
-        with self.write(durable=True) as connection:
-            mine = self._mine
-            before = mine.connection, mine.moment, mine.batch
-            mine.connection, mine.moment = connection, mine.moment or now_ms()
-            if batch and not mine.batch:
-                mine.batch = new_id()
-            try:
-                yield connection
-            finally:
-                mine.connection, mine.moment, mine.batch = before
-
-    @property
-    def moment(self) -> int | None:
-        """When this thread's transaction for several writes began."""
-        return self._mine.moment
-
-    @property
-    def batch(self) -> str:
-        """The batch id of this thread's transaction for several writes; '' outside of one."""
-        return self._mine.batch
+        with self.write(durable=True) as connection, self.of_thread.entered(connection, batch=batch):
+            yield connection
 
     def _writer(self, durable: bool) -> FileConnection:
         generation, connection = self._writers.get(durable, (-1, None))

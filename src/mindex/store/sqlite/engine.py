@@ -13,7 +13,7 @@ from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import NoSpaceError, StoreBusyError, StoreError
 from mindex.ids import new_id
-from mindex.store.background import BackgroundWriter
+from mindex.store.sql.engine import SqlEngine
 from mindex.store.sqlite import history_rows, keyword, record_rows
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
@@ -47,10 +47,11 @@ _FEW = 8
 _STATE = "SELECT key, value FROM meta WHERE key IN ('analyzer', 'restoring')"
 
 
-class SqliteEngine:
+class SqliteEngine(SqlEngine[FileConnection]):
     """One open database file. Implements `mindex.store.sql.statements.Engine`."""
 
     dialect = DIALECT
+    database: Database
     records: RecordRows[FileConnection] = record_rows
     history: HistoryRows[FileConnection] = history_rows
 
@@ -62,13 +63,8 @@ class SqliteEngine:
         except BaseException:
             self.database.close()
             raise
-        self.read = self.database.read
         self.write_entries = self.write
-        self.background: BackgroundWriter[FileConnection] = BackgroundWriter(
-            self.write_cache,
-            read_only=self.database.read_only,
-            in_transaction=lambda: self.database.moment is not None,
-        )
+        self._write_in_background(self.write_cache)
         self.database.on_reopened = self._prepare_file
 
     @cached_property
@@ -130,7 +126,7 @@ class SqliteEngine:
     @contextmanager
     def write_transaction(self, *, durable: bool = False) -> Iterator[FileConnection]:
         """One write transaction; `durable` survives a power cut once it returned. See `Database.write`."""
-        inside = self.database.moment is not None  # of a transaction for several writes, which has asked
+        inside = self.database.of_thread.moment is not None  # of a transaction for several writes, which has asked
         with self.database.write(durable=durable) as connection:
             if not inside:
                 self.may_write(connection)
@@ -141,26 +137,20 @@ class SqliteEngine:
         """See `EntryStore.transaction`."""
         with self.database.transaction(batch=batch) as connection:
             self.may_write(connection)
-            yield self.database.moment or now_ms()
+            yield self._change()[0]
 
     def entry_statements(self, connection: FileConnection, expected: Sequence[Record] = ()) -> SqliteEntryStatements:
         """The statements about entries in a transaction; `expected` are about to be added."""
-        now, batch = self.database.moment or now_ms(), self.database.batch
         if len(expected) < _FEW:
-            return SqliteEntryStatements(connection, now, batch)
-        return SqliteBulkStatements(connection, now, batch, expected)
+            return SqliteEntryStatements(connection, *self._change())
+        return SqliteBulkStatements(connection, *self._change(), expected)
 
     def condition(self, _: FileConnection, filters: Filters, now: int) -> Condition:
         return condition(filters, now)
 
-    @property
-    def read_only(self) -> bool:
-        return self.database.read_only
-
     def close(self) -> None:
         self.postings.close()
-        self.background.close()
-        self.database.close()
+        super().close()
 
 
 def rebuild_words(connection: sqlite3.Connection) -> None:

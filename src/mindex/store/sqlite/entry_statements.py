@@ -12,8 +12,7 @@ from mindex.datatypes.program_numbers import Slot
 from mindex.ids import content_hash
 from mindex.store import record_json
 from mindex.store.sql.entry_statements import SqlEntryStatements
-from mindex.store.sqlite import program_numbers, record_rows
-from mindex.store.sqlite.history_rows import read_changes
+from mindex.store.sqlite import history_rows, program_numbers, record_rows
 from mindex.store.sqlite.queries import read_among, read_value
 from mindex.store.sqlite.row_checksums import checksum_of_texts
 from mindex.store.sqlite.sql_connection import SqlConnection
@@ -21,6 +20,7 @@ from mindex.store.sqlite.sql_connection import SqlConnection
 # A search does not wait for the values of a restore: they are imported when called.
 if TYPE_CHECKING:
     from mindex.store.export_rows import ExportedVectors
+    from mindex.store.sql.statements import EntryRows, HistoryRows
 
 _SAME_CONTENT = """
 SELECT agent, content_hash, id FROM records
@@ -49,11 +49,11 @@ FROM models m, records r WHERE m.fingerprint = ?2 AND m.dimensions = ?5 AND r.id
 class SqliteEntryStatements(SqlEntryStatements[SqlConnection]):
     """Implements `AllEntryStatements` in the transaction of one connection."""
 
+    _rows: EntryRows[SqlConnection] = record_rows
+    _history: HistoryRows[SqlConnection] = history_rows
+
     def lock_agent(self, agent: str) -> None:
         """Nothing: a SQLite file has one writer at a time."""
-
-    def entry(self, id_: str) -> Record | None:
-        return record_rows.read_record(self._statements, id_)
 
     def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
         rows = read_among(self._statements, _SAME_CONTENT, hashes, now, apart_from)
@@ -66,12 +66,6 @@ class SqliteEntryStatements(SqlEntryStatements[SqlConnection]):
     def raise_number(self, number: int) -> None:
         self._statements.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('number', ?)", (str(number),))
 
-    def insert(self, record: Record) -> None:
-        record_rows.insert_entry(self._statements, record)
-
-    def replace(self, before: Record, after: Record) -> None:
-        record_rows.replace_entry(self._statements, before, after)
-
     def append_change(self, change: Change) -> int:
         number = self._statements.execute(_APPEND_CHANGE, _change_values(change)).lastrowid
         assert number is not None
@@ -82,9 +76,6 @@ class SqliteEntryStatements(SqlEntryStatements[SqlConnection]):
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         self._statements.executemany(_APPEND_CHANGE, map(_change_values, changes))
-
-    def changes_of(self, record: str) -> tuple[Change, ...]:
-        return read_changes(self._statements, "record = ?", record)
 
     def flush(self) -> None:
         """Nothing: all of it is written at once."""
@@ -143,9 +134,5 @@ class SqliteBulkStatements(SqliteEntryStatements):
 
 
 def _change_values(change: Change) -> tuple[object, ...]:
-    before = None if change.before is None else record_json.snapshot(change.before)
-    values = (
-        change.record, int(change.at), change.by, change.action, change.reason, change.batch, before,
-        record_json.snapshot(change.after),
-    )  # fmt: skip
+    values = record_json.change_values(change)
     return (change.change or None, *values, checksum_of_texts(values))

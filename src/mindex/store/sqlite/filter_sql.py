@@ -7,8 +7,9 @@ from mindex.analyzer import fold
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.sql.dialect import Condition
 from mindex.store.sql.filters import live_records
+from mindex.store.sql.keyword import SMALL_SCOPE, Scope, is_countable, size_if_small
 from mindex.store.sqlite.queries import marks, read_value
-from mindex.store.sqlite.sql_connection import DIALECT
+from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
 _DOCUMENTS_OF = "SELECT d.key FROM documents d JOIN collections c ON c.key = d.collection WHERE c.name IN {marks}"
@@ -70,6 +71,22 @@ def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) 
         return False
     expired = "SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1"
     return filters.include_expired or not read_value(connection, expired, now)
+
+
+def scope_of(connection: SqlConnection, filters: Filters, now: int) -> Scope:
+    """The records that a keyword search may see, and how many they are if that is cheap to say."""
+    if sees_everything(connection, filters, now):
+        return Scope()
+    scope = condition(filters, now)
+    if not is_countable(filters) or (filters.kinds and filters.agent != "*" and _has_many(connection, filters)):
+        return Scope(scope)
+    return Scope(scope, size_if_small(connection, scope))
+
+
+def _has_many(connection: sqlite3.Connection, filters: Filters) -> bool:
+    """Whether an agent has many records of these kinds, retired and expired ones among them: an index alone knows."""
+    beyond = f"SELECT 1 FROM records WHERE agent IN ('', ?) AND kind IN {marks(filters.kinds)} LIMIT 1 OFFSET ?"
+    return read_value(connection, beyond, filters.agent, *filters.kinds, SMALL_SCOPE) is not None
 
 
 def match_expression(node: KeywordNode) -> str:

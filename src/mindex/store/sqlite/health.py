@@ -10,6 +10,7 @@ from mindex.datatypes import Check, Term
 from mindex.optional_packages import missing_packages
 from mindex.private_files import is_public
 from mindex.store.damage_notes import REPAIR, first_names
+from mindex.store.sql.checks import OPTIMIZE, SAMPLE, sample_check, vectors_check, words_check
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.file_guard import log_is_older, logs_set_aside
 from mindex.store.sqlite.filter_sql import match_expression
@@ -17,8 +18,6 @@ from mindex.store.sqlite.postings import LAST_CHANGE, SEQ, has_postings
 from mindex.store.sqlite.queries import read_column, read_value
 from mindex.store.sqlite.table_scan import row_name, scan_table
 from mindex.temporary_files import left_behind
-
-_SAMPLE = 200
 
 _COUNT_WITHOUT_WORDS = """
 SELECT count(*) FROM records WHERE retired_at IS NULL AND key NOT IN (SELECT id FROM records_fts_docsize)
@@ -98,16 +97,13 @@ def _words(connection: sqlite3.Connection) -> Check:
     """Every live record is in the keyword index, and nothing else is."""
     lacking = read_value(connection, _COUNT_WITHOUT_WORDS)
     stray = read_value(connection, _COUNT_STRAY_WORDS)
-    bad = f"{lacking} records lack words, {stray} entries lack a record" if lacking or stray else ""
-    return Check("keyword index", not bad, bad or "every record is in the keyword index", "run `mindex optimize`")
+    return words_check(lacking, stray)
 
 
 def _vectors(connection: sqlite3.Connection) -> Check:
     stray = read_value(connection, f"SELECT count(*) FROM vectors WHERE {_STRAY_VECTORS}")
     broken = read_value(connection, f"SELECT count(*) FROM vectors WHERE {_BROKEN_VECTORS}")
-    bad = f"{stray} vectors lack a record, {broken} are malformed" if stray or broken else ""
-    fix = "run `mindex optimize`, then `mindex backfill`"
-    return Check("vectors", not bad, bad or "every vector belongs to a record", fix)
+    return vectors_check(stray, broken)
 
 
 def _postings(connection: sqlite3.Connection) -> Check:
@@ -116,7 +112,7 @@ def _postings(connection: sqlite3.Connection) -> Check:
 
     lists = posting_index.load(connection, read_value(connection, SEQ))
     lists.catch_up(connection, read_value(connection, LAST_CHANGE))
-    texts = read_column(connection, "SELECT text FROM records_fts ORDER BY random() LIMIT ?", _SAMPLE // 10)
+    texts = read_column(connection, "SELECT text FROM records_fts ORDER BY random() LIMIT ?", SAMPLE // 10)
     words = sorted({choice(words) for text in texts if (words := text.split())})
     different = 0
     for word in words:
@@ -124,7 +120,7 @@ def _postings(connection: sqlite3.Connection) -> Check:
         found = lists.keys[lists.holders(connection, word)].tolist()
         different += sorted(found) != read_column(connection, query, match_expression(Term(word)))
     message = f"{len(words)} words looked up, {different} are in other records than the keyword index says"
-    return Check("posting lists", not different, message, "run `mindex optimize`")
+    return Check("posting lists", not different, message, OPTIMIZE)
 
 
 def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
@@ -136,7 +132,7 @@ def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
 def _tokens(connection: sqlite3.Connection) -> Check:
     """A sample of records is analysed again and compared with what the index holds."""
     sample = "SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT ?"
-    ids = read_column(connection, sample, _SAMPLE)
+    ids = read_column(connection, sample, SAMPLE)
     different = 0
     for record in record_rows.read_records(connection, ids):
         row = connection.execute(
@@ -144,5 +140,4 @@ def _tokens(connection: sqlite3.Connection) -> Check:
             (record.id,),
         ).fetchone()
         different += row != analyze_record(record)
-    message = f"{len(ids)} records analysed again, {different} differ"
-    return Check("words of a sample", not different, message, "run `mindex optimize`")
+    return sample_check(len(ids), different)

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record, is_lone
-from mindex.datatypes import AnyOf, Filters, KeywordNode, Prefix, Record, Term
+from mindex.datatypes import Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
+from mindex.store.sql.keyword import Scope, best_first, plain_terms
 from mindex.store.sql.retrieval import SIGNAL_COLUMNS, SIGNAL_TABLES, to_signals
 from mindex.store.sql.space_rows import read_roles
-from mindex.store.sqlite.filter_sql import match_expression
+from mindex.store.sqlite.filter_sql import match_expression, scope_of
 from mindex.store.sqlite.fts5_tally import read_tally
-from mindex.store.sqlite.keyword_scope import Scope, scope_of
 from mindex.store.sqlite.queries import (
     read_among,
     read_value,
@@ -113,7 +113,7 @@ class KeywordSearch:
         hits = self._ranked(query, query.node, scope, limit)
         if query.bonus is not None and hits:
             bonus = {hit.id: hit.score for hit in self._ranked(query, query.bonus, scope, limit)}
-            hits = _best_first(
+            hits = best_first(
                 hit.with_score(hit.score + query.bonus_weight * bonus[hit.id]) if hit.id in bonus else hit
                 for hit in hits
             )
@@ -142,7 +142,7 @@ class KeywordSearch:
             return hits
         counts = self.statistics(sorted(bm25.query_tokens(node)), scope)
         past = bm25.score_records(node, query.past, counts, read_tally(self._connection).average_length)
-        return _best_first((*hits, *past))[:limit]
+        return best_first((*hits, *past))[:limit]
 
     def _ranked_in_index(self, node: KeywordNode, scope: Scope, limit: int, signals: bool) -> tuple[ScoredRecord, ...]:
         if self._postings is not None:
@@ -153,14 +153,10 @@ class KeywordSearch:
         return _ranked_by_fts5(self._connection, node, scope, limit, signals)
 
 
-def _best_first(hits: Iterable[ScoredRecord]) -> tuple[ScoredRecord, ...]:
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
-
-
 def _ranked_by_fts5(
     connection: sqlite3.Connection, node: KeywordNode, scope: Scope, limit: int, signals: bool
 ) -> tuple[ScoredRecord, ...]:
-    if scope.size is not None and (terms := _plain_terms(node)):
+    if scope.size is not None and (terms := plain_terms(node)):
         return _ranked_among_few(connection, terms, scope, limit)
     rows = _ranked_rows(connection, match_expression(node), scope, limit, signals)
     # A word in more than half of all records has a negative idf in BM25; FTS5 clamps it to almost nothing instead.
@@ -216,13 +212,6 @@ def _ranked_among_few(
             scores[key] = scores.get(key, 0.0) + (score or 0.0) * correction  # NULL: its tally is damaged
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
     return scored_records(connection, [(key, max(score, bm25.MIN_SCORE), 1.0) for key, score in best])
-
-
-def _plain_terms(node: KeywordNode) -> tuple[Term, ...]:
-    """The words of a query that is nothing but words, any of which will do; else none."""
-    nodes = node.nodes if isinstance(node, AnyOf) else (node,)
-    terms = tuple(one for one in nodes if isinstance(one, Term) and one.column is None)
-    return terms if len(terms) == len(nodes) else ()
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────

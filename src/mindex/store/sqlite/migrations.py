@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
@@ -25,10 +26,6 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _add_spaces(connection: sqlite3.Connection) -> None:
-    _run(connection, "schema_2.sql")
-
-
 def _add_batches(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_3.sql")
     for number, *change in connection.execute("SELECT change, action, reason, by, at FROM history").fetchall():
@@ -36,30 +33,10 @@ def _add_batches(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE history SET batch = ? WHERE change = ?", (batch, number))
 
 
-def _add_document_fields(connection: sqlite3.Connection) -> None:
-    _run(connection, "schema_4.sql")
-
-
-def _add_foreign_ids(connection: sqlite3.Connection) -> None:
-    _run(connection, "schema_5.sql")
-
-
-def _add_tokens(connection: sqlite3.Connection) -> None:
-    _run(connection, "schema_6.sql")
-
-
-def _add_synced_changes(connection: sqlite3.Connection) -> None:
-    _run(connection, "schema_7.sql")
-
-
 def _add_checksums(connection: sqlite3.Connection) -> None:
     _run(connection, "schema_8.sql")
     add_function(connection)
     add_checksums(connection, but=SINCE_CHECKSUMS)
-
-
-def _add_postings(connection: sqlite3.Connection) -> None:
-    _run(connection, "schema_9.sql")
 
 
 def _add_program_numbers(connection: SqlConnection) -> None:
@@ -104,14 +81,14 @@ def _statements(script: str) -> list[str]:
 # Migration n brings a file from version n to n + 1. Never change one that was released: add another.
 MIGRATIONS: tuple[Migration, ...] = (
     _create,
-    _add_spaces,
+    partial(_run, script="schema_2.sql"),
     _add_batches,
-    _add_document_fields,
-    _add_foreign_ids,
-    _add_tokens,
-    _add_synced_changes,
+    partial(_run, script="schema_4.sql"),
+    partial(_run, script="schema_5.sql"),
+    partial(_run, script="schema_6.sql"),
+    partial(_run, script="schema_7.sql"),
     _add_checksums,
-    _add_postings,
+    partial(_run, script="schema_9.sql"),
     _add_program_numbers,
     _replace_nul,
     _correct_tags,

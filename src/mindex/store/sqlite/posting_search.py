@@ -12,8 +12,8 @@ from mindex.datatypes import AllOf, AnyOf, KeywordNode, Term
 from mindex.store.results import ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.sql.dialect import Condition
+from mindex.store.sql.keyword import Scope
 from mindex.store.sqlite.fts5_tally import read_tally
-from mindex.store.sqlite.keyword_scope import Scope
 from mindex.store.sqlite.posting_index import LoadedPostings
 from mindex.store.sqlite.posting_lists import Frequencies
 from mindex.store.sqlite.posting_rank import Lengths, WeightedTerm, best_of_all, best_of_any

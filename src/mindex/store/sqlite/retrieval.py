@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from mindex.clock import now_ms
-from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
-from mindex.store.results import KeywordQuery, KeywordResult, NearestRecords, Neighbours, TermStatistics, TokenChoice
+from mindex.datatypes import Filters, Model, VectorArray
+from mindex.store.results import NearestRecords, Neighbours, TermStatistics
 from mindex.store.sql.retrieval import SqlRetrieval
-from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.keyword import KeywordSearch, read_terms
@@ -39,21 +37,6 @@ class SqliteRetrieval(SqlRetrieval[FileConnection]):
     def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
         with self._engine.read() as connection:
             return tuple(read_column(connection, KNOWN_AS, foreign_id, program))
-
-    def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
-        return self._search(lambda _, search: search.search(query, filters, limit, now_ms()))
-
-    def records_with_tokens(
-        self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
-    ) -> tuple[Record, ...]:
-        def read(connection: FileConnection, search: KeywordSearch) -> tuple[Record, ...]:
-            if not (chosen := choose(search.statistics(tokens).frequency)):
-                return ()
-            query = KeywordQuery(AnyOf(tuple(map(Term, chosen))))
-            hits = search.search(query, filters, limit, now_ms()).hits
-            return record_rows.read_records(connection, [hit.id for hit in hits])
-
-        return self._search(read)
 
     def _search(self, read: Callable[[FileConnection, KeywordSearch], T]) -> T:
         """Read with the posting lists; without them if they are damaged."""

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mindex.store.base import GROUPS
 from mindex.store.sql.caches import CACHE_ROWS, SqlCaches
+from mindex.store.sql.engine import SqlStore
 from mindex.store.sqlite.connection import DEFAULT_WAIT
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entries import SqliteEntries
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mindex.store.sqlite.file_access import FileConnection
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """Implements `mindex.store.base.Store`."""
 
-    capabilities = GROUPS
+    _engine: SqliteEngine
 
     def __init__(
         self,
@@ -62,15 +62,5 @@ class SqliteStore:
         return SqlSync(self._engine)
 
     @property
-    def read_only(self) -> bool:
-        return self._engine.database.read_only
-
-    @property
     def folder(self) -> Path:
         return self._engine.database.path.absolute().parent
-
-    def settle(self) -> None:
-        self._engine.background.flush()
-
-    def close(self) -> None:
-        self._engine.close()
