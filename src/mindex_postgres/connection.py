@@ -121,9 +121,9 @@ class Transaction:
         wanted = list(among)
         return self.rows(query, *values, wanted) if wanted else []
 
-    def sound(self, rows: Iterable[Sequence[Any]], name: str) -> Iterable[Sequence[Any]]:  # noqa: ARG002
+    def sound(self, rows: Iterable[Sequence[Any]], name: str, decode: Callable[[Sequence[Any]], T]) -> Iterable[T]:  # noqa: ARG002
         """All of them: a row that the server cannot return is an error of the call."""
-        return rows
+        return map(decode, rows)
 
     def named_rows(self, query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """The rows of a query of this engine alone, whose parameters have names."""

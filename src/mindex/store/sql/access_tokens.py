@@ -50,7 +50,7 @@ class SqlTokens(Generic[S]):
         """Tokens; a damaged one gives no rights."""
         with self._engine.read() as statements:
             rows = statements.rows(f"SELECT {_COLUMNS}$checksum FROM tokens {which}", *values)
-            return tuple(map(self._token, statements.sound(rows, "token {}")))
+            return tuple(statements.sound(rows, "token {}", self._token))
 
     def _token(self, row: Any) -> Token:
         name, hash_, agent, rights, collections, created_at, expires_at = row

@@ -48,7 +48,7 @@ class SqlCaches(Generic[S]):
         with self._engine.read() as statements:
             rows = statements.among(_GET, missing, kind)
             # A damaged value is none: it is made again.
-            return found | {key: bytes(value) for _, key, value, _ in statements.sound(rows, "cache {}")}
+            return found | dict(statements.sound(rows, "cache {}", lambda row: (row[1], bytes(row[2]))))
 
     def put_many(self, kind: str, values: Mapping[str, bytes], *, now: bool = False) -> None:
         if not values or not self._rows:

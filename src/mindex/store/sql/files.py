@@ -102,12 +102,13 @@ class SqlFiles(Generic[S]):
 
     def collections(self) -> tuple[Collection, ...]:
         texts = self._engine.dialect.texts
+
+        def decode(row: Sequence[Any]) -> Collection:
+            name, root, exclude, context, _, indexed_at = row
+            return Collection(name, root, texts(exclude), context, indexed_at)
+
         with self._engine.read() as statements:
-            rows = statements.sound(statements.rows(_COLLECTIONS), "collection {}")
-            return tuple(
-                Collection(name, root, texts(exclude), context, indexed_at)
-                for name, root, exclude, context, _, indexed_at in rows
-            )
+            return tuple(statements.sound(statements.rows(_COLLECTIONS), "collection {}", decode))
 
     def documents(self, collection: str) -> dict[str, Document]:
         with self._engine.read() as statements:

@@ -48,8 +48,8 @@ class Statements(Protocol):
         An engine may run it for some of the values at a time, so an order over all of them is the caller's.
         """
 
-    def sound(self, rows: Iterable[Row], name: str) -> Iterable[Row]:
-        """The rows of a query with `$checksum` that are as they were stored, without the checksum. Notes the others.
+    def sound(self, rows: Iterable[Row], name: str, decode: Callable[[Row], T]) -> Iterable[T]:
+        """What `decode` makes of the rows of a query with `$checksum`, without it. Notes rows that are damaged.
 
         `name` is what a row is called, made of its first value: `token {}`.
         """

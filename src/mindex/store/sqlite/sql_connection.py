@@ -1,13 +1,15 @@
 """A connection to a SQLite file on which the SQL that the engines share is run."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from mindex.clock import DAY_MS
 from mindex.store.record_json import decode_texts, encode
 from mindex.store.sql.dialect import Dialect
 from mindex.store.sqlite.queries import batches, marks
-from mindex.store.sqlite.row_checksums import Connection, sound_rows
+from mindex.store.sqlite.row_checksums import MALFORMED, Connection, note_damage, sound_rows
+
+T = TypeVar("T")
 
 _WORDS = {
     "key": "key",
@@ -78,5 +80,9 @@ class SqlConnection(Connection):
         for batch in batches(among):
             yield from self.execute(spelled.replace("{marks}", marks(batch)), (*values, *batch))
 
-    def sound(self, rows: Iterable[Sequence[Any]], name: str) -> Iterator[Sequence[Any]]:
-        return sound_rows(self, rows, name)
+    def sound(self, rows: Iterable[Sequence[Any]], name: str, decode: Callable[[Sequence[Any]], T]) -> Iterator[T]:
+        for values in sound_rows(self, rows, name):
+            try:
+                yield decode(values)
+            except MALFORMED:  # without a checksum: the page of another table in place of this one
+                note_damage(self, name.format(values[0]))
