@@ -32,7 +32,7 @@ class _PostgresSync(SqlSync[Transaction]):
     pass
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(SqlStore[Transaction]):
     """Implements `mindex.store.base.Store`."""
 
     _engine: PostgresEngine

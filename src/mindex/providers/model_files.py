@@ -4,14 +4,24 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mindex.errors import ProviderError
 from mindex.provider_table import PROVIDERS, Provider
 from mindex.providers.cache_files import read_small, small_file, write_small
 
 T = TypeVar("T")
+
+
+@cache
+def model_tables() -> dict[str, Any]:
+    """Return the tables of models that are known by their names."""
+    import tomllib  # the built-in model does without
+
+    with (Path(__file__).parent / "models.toml").open("rb") as file:
+        return tomllib.load(file)
 
 
 def names_a_file(provider: str, model: str) -> bool:

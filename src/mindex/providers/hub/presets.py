@@ -6,19 +6,16 @@ Nothing of them is downloaded before `mindex models pull` asks for it.
 import re
 
 from mindex.datatypes import Role
+from mindex.providers.model_files import model_tables
 from mindex.values import dataclass
-
-# The pooling of a graph that answers with one vector per text.
-IN_GRAPH = "graph"
 
 _WORD = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 _REPO = re.compile(f"{_WORD}/{_WORD}")
-_RETRIEVAL = "Represent this sentence for searching relevant passages: "
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One row of the table. A reranker has no prefixes, no pooling and no dimensions."""
+    """One row of the table `hub` in `models.toml`. A reranker has no prefixes, no pooling and no dimensions."""
 
     name: str
     role: Role
@@ -34,87 +31,7 @@ class Preset:
     also: tuple[str, ...] = ()  # repositories of the same model that have no ONNX export
 
 
-PRESETS: tuple[Preset, ...] = (
-    Preset(
-        "snowflake-arctic-embed-m-v1.5",
-        "embedding",
-        repo="Snowflake/snowflake-arctic-embed-m-v1.5",
-        weights="onnx/model.onnx",
-        licence="Apache-2.0",
-        megabytes=436,
-        window=512,
-        dimensions=768,
-        query_prefix=_RETRIEVAL,
-        pooling="cls",
-    ),
-    Preset(
-        "mxbai-embed-large-v1",
-        "embedding",
-        repo="mixedbread-ai/mxbai-embed-large-v1",
-        weights="onnx/model_quantized.onnx",
-        licence="Apache-2.0",
-        megabytes=338,
-        window=512,
-        dimensions=1024,
-        query_prefix=_RETRIEVAL,
-        pooling="cls",
-    ),
-    Preset(
-        "multilingual-e5-small",
-        "embedding",
-        repo="intfloat/multilingual-e5-small",
-        weights="onnx/model.onnx",
-        licence="MIT",
-        megabytes=487,
-        window=512,
-        dimensions=384,
-        query_prefix="query: ",
-        text_prefix="passage: ",
-        pooling="mean",
-    ),
-    Preset(
-        "embeddinggemma-300m",
-        "embedding",
-        repo="onnx-community/embeddinggemma-300m-ONNX",
-        weights="onnx/model_quantized.onnx",
-        licence="Gemma",
-        megabytes=330,
-        window=2048,
-        dimensions=768,
-        query_prefix="task: search result | query: ",
-        text_prefix="title: none | text: ",
-        pooling=IN_GRAPH,
-        also=("google/embeddinggemma-300m",),
-    ),
-    Preset(
-        "jina-reranker-v1-turbo-en",
-        "rerank",
-        repo="jinaai/jina-reranker-v1-turbo-en",
-        weights="onnx/model.onnx",
-        licence="Apache-2.0",
-        megabytes=152,
-        window=8192,
-    ),
-    Preset(
-        "gte-reranker-modernbert-base",
-        "rerank",
-        repo="Alibaba-NLP/gte-reranker-modernbert-base",
-        weights="onnx/model.onnx",
-        licence="Apache-2.0",
-        megabytes=602,
-        window=8192,
-    ),
-    Preset(
-        "bge-reranker-v2-m3",
-        "rerank",
-        repo="onnx-community/bge-reranker-v2-m3-ONNX",
-        weights="onnx/model_int8.onnx",
-        licence="Apache-2.0",
-        megabytes=588,
-        window=8192,
-        also=("BAAI/bge-reranker-v2-m3",),
-    ),
-)
+PRESETS = tuple(Preset(**{**row, "also": tuple(row.get("also", ()))}) for row in model_tables()["hub"])
 
 
 def preset(name: str) -> Preset | None:

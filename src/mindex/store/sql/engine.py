@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from mindex.clock import now_ms
 from mindex.store.background import BackgroundWriter
@@ -54,11 +54,11 @@ class SqlEngine(Generic[S]):
         self.database.close()
 
 
-class SqlStore:
+class SqlStore(Generic[S]):
     """The part of `mindex.store.base.Store` that the engines share."""
 
     capabilities = GROUPS
-    _engine: SqlEngine[Any]
+    _engine: SqlEngine[S]
 
     @property
     def read_only(self) -> bool:

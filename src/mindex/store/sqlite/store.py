@@ -11,6 +11,7 @@ from mindex.store.sql.engine import SqlStore
 from mindex.store.sqlite.connection import DEFAULT_WAIT
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.entries import SqliteEntries
+from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.files import SqliteFiles
 from mindex.store.sqlite.maintenance import SqliteMaintenance
 from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits
@@ -20,10 +21,9 @@ from mindex.store.sqlite.vector_store import SqliteVectorStore
 if TYPE_CHECKING:
     from mindex.store.sql.access_tokens import SqlTokens
     from mindex.store.sql.sync import SqlSync
-    from mindex.store.sqlite.file_access import FileConnection
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(SqlStore[FileConnection]):
     """Implements `mindex.store.base.Store`."""
 
     _engine: SqliteEngine
