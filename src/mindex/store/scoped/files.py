@@ -3,38 +3,34 @@
 from collections.abc import Iterable, Sequence
 
 from mindex.datatypes import Collection, Document, Record
-from mindex.store.base import ChunkCounts, DocumentUpdate
-from mindex.store.scoped.rules import AccessRules
+from mindex.store.base import ChunkCounts, DocumentUpdate, FileStore
+from mindex.store.scoped.rules import ScopedGroup
 
 
-class ScopedFiles:
+class ScopedFiles(ScopedGroup[FileStore]):
     """Implements `mindex.store.base.FileStore`."""
 
-    def __init__(self, rules: AccessRules) -> None:
-        self._rules = rules
-        self._files = rules.store.files
-
     def collections(self) -> tuple[Collection, ...]:
-        return tuple(one for one in self._files.collections() if self._rules.sees_collection(one.name))
+        return tuple(one for one in self._group.collections() if self._rules.sees_collection(one.name))
 
     def put_collection(self, collection: Collection) -> None:
         self._rules.require_collection(collection.name)
-        self._files.put_collection(collection)
+        self._group.put_collection(collection)
 
     def remove_collection(self, name: str) -> int:
         self._rules.require_collection(name)
-        return self._files.remove_collection(name)
+        return self._group.remove_collection(name)
 
     def documents(self, collection: str) -> dict[str, Document]:
-        return self._files.documents(collection) if self._rules.sees_collection(collection) else {}
+        return self._group.documents(collection) if self._rules.sees_collection(collection) else {}
 
     def find_documents(self, path: str) -> tuple[Document, ...]:
-        found = self._files.find_documents(path)
+        found = self._group.find_documents(path)
         return tuple(one for one in found if self._rules.sees_collection(one.collection))
 
     def domains(self) -> frozenset[str]:
         if self._rules.sees_all_files:
-            return self._files.domains()
+            return self._group.domains()
         return frozenset(one.domain for one in self._visible_documents())
 
     def apply(self, updates: Sequence[DocumentUpdate], removed: Iterable[str] = ()) -> ChunkCounts:
@@ -45,23 +41,23 @@ class ScopedFiles:
         if removed and not self._rules.sees_all_files:
             visible = {one.id for one in self._visible_documents()}
             removed = [id_ for id_ in removed if id_ in visible]
-        return self._files.apply(updates, removed)
+        return self._group.apply(updates, removed)
 
     def chunks(self, document: str) -> tuple[Record, ...]:
-        return tuple(filter(self._rules.sees, self._files.chunks(document)))
+        return tuple(filter(self._rules.sees, self._group.chunks(document)))
 
     def uncontextualized(self, collections: Sequence[str]) -> tuple[str, ...]:
-        return self._files.uncontextualized(list(filter(self._rules.sees_collection, collections)))
+        return self._group.uncontextualized(list(filter(self._rules.sees_collection, collections)))
 
     def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
         self._rules.require_write()
         visible = set(self._rules.visible(id_ for id_, _ in contexts))
-        return self._files.set_contexts([one for one in contexts if one[0] in visible])
+        return self._group.set_contexts([one for one in contexts if one[0] in visible])
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
         for name in collections:
             self._rules.require_collection(name)
-        return self._files.drop_contexts(collections)
+        return self._group.drop_contexts(collections)
 
     def _visible_documents(self) -> list[Document]:
-        return [one for collection in self.collections() for one in self._files.documents(collection.name).values()]
+        return [one for collection in self.collections() for one in self._group.documents(collection.name).values()]

@@ -1,12 +1,58 @@
 """What a principal sees and may change: the rules that all groups of a scoped store ask."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from mindex.datatypes import Change, Filters, Record
 from mindex.datatypes.access_tokens import ALL_AGENTS, Principal
 from mindex.errors import AccessDeniedError, only_collections, read_only_token
 from mindex.store.base import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ScopedGroup(Generic[T]):
+    """A group of a store for one principal: the rules, and the group itself."""
+
+    def __init__(self, rules: "AccessRules", group: T) -> None:
+        self._rules = rules
+        self._group = group
+
+
+def unchanged(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """This method of the group: what it returns or changes is for every principal."""
+    return _passed_on(method, lambda _rules, value: value)
+
+
+def narrowed(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """This method of the group, with filters that are narrowed to what the principal sees."""
+    return _passed_on(method, lambda rules, value: rules.filters(value) if isinstance(value, Filters) else value)
+
+
+def for_all(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """This method of the group, for principals that may see and change the whole store."""
+
+    @wraps(method)
+    def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        self._rules.require_everything()
+        return cast("T", getattr(self._group, method.__name__)(*arguments, **options))
+
+    return call
+
+
+def _passed_on(
+    method: Callable[Concatenate[Any, P], T], narrow: Callable[["AccessRules", object], object]
+) -> Callable[Concatenate[Any, P], T]:
+    @wraps(method)
+    def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        given = [narrow(self._rules, value) for value in arguments]
+        named = {name: narrow(self._rules, value) for name, value in options.items()}
+        return cast("T", getattr(self._group, method.__name__)(*given, **named))
+
+    return call
 
 
 class AccessRules:

@@ -30,27 +30,27 @@ class ScopedStore:
 
     @cached_property
     def files(self) -> ScopedFiles:
-        return ScopedFiles(self._rules)
+        return ScopedFiles(self._rules, self._store.files)
 
     @cached_property
     def entries(self) -> ScopedEntries:
-        return ScopedEntries(self._rules)
+        return ScopedEntries(self._rules, self._store.entries)
 
     @cached_property
     def retrieval(self) -> ScopedRetrieval:
-        return ScopedRetrieval(self._rules)
+        return ScopedRetrieval(self._rules, self._store.retrieval)
 
     @cached_property
     def vectors(self) -> ScopedVectors:
-        return ScopedVectors(self._rules)
+        return ScopedVectors(self._rules, self._store.vectors)
 
     @cached_property
     def caches(self) -> ScopedCaches:
-        return ScopedCaches(self._rules)
+        return ScopedCaches(self._rules, self._store.caches)
 
     @cached_property
     def maintenance(self) -> ScopedMaintenance:
-        return ScopedMaintenance(self._rules)
+        return ScopedMaintenance(self._rules, self._store.maintenance)
 
     @property
     def tokens(self) -> TokenStore:
