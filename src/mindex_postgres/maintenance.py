@@ -1,15 +1,15 @@
 """Size, health and repair of a PostgreSQL store."""
 
 from mindex.datatypes import Check, Report
+from mindex.datatypes.administration import Grant
 from mindex.errors import StoreError
-from mindex.store.base import CollectionCount, StoreStatus
-from mindex.store.engine_parts import SAMPLE, caches, sample_check, vectors_check, words_check
+from mindex.store.base import CollectionCount
+from mindex.store.engine_parts import SAMPLE, SqlMaintenance, sample_check, vectors_check, words_check
 from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction, run_again
 from mindex_postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
 from mindex_postgres.vector_store import PostgresVectorStore, lacking_indexes
 
-_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
 _COUNT_DOCUMENTS = "SELECT collection, count(*) FROM documents GROUP BY collection"
 _COUNT_CHUNKS = "SELECT owner, count(*) FROM records WHERE kind = 'chunk' GROUP BY owner"
 _SIZE = """
@@ -37,31 +37,29 @@ _WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words W
 
 
 @run_again
-class PostgresMaintenance:
+class PostgresMaintenance(SqlMaintenance[Transaction]):
     """Implements `mindex.store.base.Maintenance`."""
 
+    _engine: PostgresEngine
+
     def __init__(self, engine: PostgresEngine, vectors: PostgresVectorStore) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._database = engine.database
         self._vectors = vectors
 
-    def status(self) -> StoreStatus:
-        with self._database.read() as transaction:
-            kinds = dict(transaction.rows(_COUNT_KINDS))
-            names = transaction.column("SELECT name FROM collections")
-            documents, chunks = (dict(transaction.rows(query)) for query in (_COUNT_DOCUMENTS, _COUNT_CHUNKS))
-            cached = caches.count_values(transaction)
-            size = None if transaction.restricted else transaction.value(_SIZE, self._database.address.schema)
-            granted = self._database.own_grants(transaction) if transaction.restricted else None
-        return StoreStatus(
-            location=self._database.place,
-            schema=self._engine.schema,
-            records=kinds,
-            collections={name: CollectionCount(documents.get(name, 0), chunks.get(name, 0)) for name in names},
-            size_bytes=size,
-            caches=cached,
-            granted=granted,
-        )
+    def _location(self) -> str:
+        return self._database.place
+
+    def _count_collections(self, transaction: Transaction) -> dict[str, CollectionCount]:
+        names = transaction.column("SELECT name FROM collections")
+        documents, chunks = (dict(transaction.rows(query)) for query in (_COUNT_DOCUMENTS, _COUNT_CHUNKS))
+        return {name: CollectionCount(documents.get(name, 0), chunks.get(name, 0)) for name in names}
+
+    def _size(self, transaction: Transaction) -> int | None:
+        return None if transaction.restricted else int(transaction.value(_SIZE, self._database.address.schema))
+
+    def _granted(self, transaction: Transaction) -> tuple[Grant, ...] | None:
+        return self._database.own_grants(transaction) if transaction.restricted else None
 
     def check(self) -> tuple[Check, ...]:
         with self._database.read(long=True) as transaction:

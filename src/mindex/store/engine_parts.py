@@ -64,6 +64,7 @@ from mindex.store.sql.keyword import best_first as best_first
 from mindex.store.sql.keyword import is_countable as is_countable
 from mindex.store.sql.keyword import plain_terms as plain_terms
 from mindex.store.sql.keyword import size_if_small as size_if_small
+from mindex.store.sql.maintenance import SqlMaintenance as SqlMaintenance
 from mindex.store.sql.purge import remove_references as remove_references
 from mindex.store.sql.retrieval import SqlRetrieval as SqlRetrieval
 from mindex.store.sql.statements import EntryRows as EntryRows

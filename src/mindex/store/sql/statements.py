@@ -98,6 +98,7 @@ class Engine(Protocol[S]):
     """What the groups of one store share."""
 
     dialect: Dialect
+    schema: int  # the version of the tables
     records: RecordRows[S]
     history: HistoryRows[S]
     background: BackgroundWriter[S]

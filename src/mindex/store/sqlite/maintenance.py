@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.optional_packages import missing_packages
-from mindex.store.base import CollectionCount, StoreStatus
-from mindex.store.sql import caches
+from mindex.store.base import CollectionCount
+from mindex.store.sql.maintenance import SqlMaintenance
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
+from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.row_checksums import add_checksums
 
 if TYPE_CHECKING:
     from mindex.datatypes import Check, Report
 
-_COUNT_KINDS = "SELECT kind, count(*) FROM records WHERE retired_at IS NULL GROUP BY kind"
 _COUNT_COLLECTIONS = """
 SELECT c.name, count(DISTINCT d.key), count(r.key)
 FROM collections c LEFT JOIN documents d ON d.collection = c.key LEFT JOIN records r ON r.document = d.key
@@ -23,35 +22,30 @@ GROUP BY c.key
 """
 
 
-class SqliteMaintenance:
+class SqliteMaintenance(SqlMaintenance[FileConnection]):
     """Implements `mindex.store.base.Maintenance`."""
 
-    def __init__(self, engine: SqliteEngine) -> None:
-        self._engine = engine
-        self._database = engine.database
+    _engine: SqliteEngine
 
-    def status(self) -> StoreStatus:
-        with self._database.read() as connection:
-            kinds = dict(connection.execute(_COUNT_KINDS))
-            counted = connection.execute(_COUNT_COLLECTIONS)
-            collections = {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
-            cached = caches.count_values(connection)
-        return StoreStatus(
-            location=str(self._database.path),
-            schema=self._engine.schema,
-            records=kinds,
-            collections=collections,
-            size_bytes=_size(self._database.path),
-            caches=cached,
-        )
+    def _location(self) -> str:
+        return str(self._engine.database.path)
+
+    def _count_collections(self, connection: FileConnection) -> dict[str, CollectionCount]:
+        counted = connection.rows(_COUNT_COLLECTIONS)
+        return {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
+
+    def _size(self, _: FileConnection) -> int:
+        path = self._engine.database.path
+        files = (path, path.with_name(path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     def check(self) -> tuple[Check, ...]:
         from mindex.store.sqlite import health  # only `doctor` needs it
 
-        path = self._database.path
-        with self._database.read() as connection:
+        path = self._engine.database.path
+        with self._engine.database.read() as connection:
             of_log = health.log_checks(path, connection)
-        with self._database.read() as connection:
+        with self._engine.database.read() as connection:
             found = (*health.checks(connection), *health.history_checks(connection))
         return (*found, health.access_check(path), *of_log, *health.leftover_checks(path))
 
@@ -61,7 +55,7 @@ class SqliteMaintenance:
         return deep_checks(self._engine, report)
 
     def damaged(self) -> tuple[str, ...]:
-        return tuple(self._database.damaged)
+        return tuple(self._engine.database.damaged)
 
     def optimize(self) -> None:
         """Rebuild what is derived, merge the keyword index, pack the vectors, give free pages back."""
@@ -78,9 +72,4 @@ class SqliteMaintenance:
         if not missing_packages():
             self._engine.vectors.pack(force=True)
         self._engine.postings.build_anew()
-        self._database.compact()
-
-
-def _size(path: Path) -> int:
-    files = (path, path.with_name(path.name + "-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())
+        self._engine.database.compact()
