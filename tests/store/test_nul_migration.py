@@ -23,7 +23,7 @@ REPLACING = (
     "store.rules.entry_rules", "store.rules.import_entries", "store.rules.merged_records",
     "store.results", "datatypes.records", "ids",
 )  # fmt: skip
-_LAST = next(number for number, one in enumerate(MIGRATIONS) if one.__name__ == "_replace_nul")
+_LAST = next(number for number, one in enumerate(MIGRATIONS) if getattr(one, "__name__", "") == "_replace_nul")
 
 
 @pytest.fixture
