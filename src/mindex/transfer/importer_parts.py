@@ -1,77 +1,39 @@
 """What the importers that are released with mindex make rows with: checks, ids and safe reading."""
 
-from mindex.entries.field_specs import (
-    FIELD_ENTRY_KINDS,
-    FIELDS,
-    FieldEntryKind,
-    FieldSpec,
-    record_values,
-    validate_fields,
-)
-from mindex.entries.profile_record import profile_id, with_unchecked_data
-from mindex.entries.skill_schedule import validate_trigger
-from mindex.entries.turns import make_turn
-from mindex.entries.validation import json_size
-from mindex.files.document_metadata import ROOT_DOMAIN, domain_of_path
-from mindex.limits import MAX_VALUES_BYTES
-from mindex.regular_files import open_regular
-from mindex.store.base import Access
-from mindex.store.export_rows import Link
-from mindex.store.sqlite.errors import is_busy
-from mindex.transfer.importer_base import (
-    EMPTY,
-    DocumentRows,
-    ExportRow,
-    Importer,
-    OtherRows,
-    ReadRow,
-    SkippedRow,
-    accesses,
-    foreign_id,
-    memory_row,
-)
-from mindex.transfer.importers import foreign_values
-from mindex.transfer.importers.folder_files import LINK_OUT, leads_out
-from mindex.transfer.importers.foreign_values import json_text
-from mindex.transfer.importers.json_lines import Json, first_objects, read_json, read_objects
-from mindex.transfer.jsonl_rows import LARGEST_NUMBER
-
-__all__ = [
-    "EMPTY",
-    "FIELDS",
-    "FIELD_ENTRY_KINDS",
-    "LARGEST_NUMBER",
-    "LINK_OUT",
-    "MAX_VALUES_BYTES",
-    "ROOT_DOMAIN",
-    "Access",
-    "DocumentRows",
-    "ExportRow",
-    "FieldEntryKind",
-    "FieldSpec",
-    "Importer",
-    "Json",
-    "Link",
-    "OtherRows",
-    "ReadRow",
-    "SkippedRow",
-    "accesses",
-    "domain_of_path",
-    "first_objects",
-    "foreign_id",
-    "foreign_values",
-    "is_busy",
-    "json_size",
-    "json_text",
-    "leads_out",
-    "make_turn",
-    "memory_row",
-    "open_regular",
-    "profile_id",
-    "read_json",
-    "read_objects",
-    "record_values",
-    "validate_fields",
-    "validate_trigger",
-    "with_unchecked_data",
-]  # fmt: skip
+from mindex.entries.field_specs import FIELD_ENTRY_KINDS as FIELD_ENTRY_KINDS
+from mindex.entries.field_specs import FIELDS as FIELDS
+from mindex.entries.field_specs import FieldEntryKind as FieldEntryKind
+from mindex.entries.field_specs import FieldSpec as FieldSpec
+from mindex.entries.field_specs import record_values as record_values
+from mindex.entries.field_specs import validate_fields as validate_fields
+from mindex.entries.profile_record import profile_id as profile_id
+from mindex.entries.profile_record import with_unchecked_data as with_unchecked_data
+from mindex.entries.skill_schedule import validate_trigger as validate_trigger
+from mindex.entries.turns import make_turn as make_turn
+from mindex.entries.validation import json_size as json_size
+from mindex.files.document_metadata import ROOT_DOMAIN as ROOT_DOMAIN
+from mindex.files.document_metadata import domain_of_path as domain_of_path
+from mindex.limits import MAX_VALUES_BYTES as MAX_VALUES_BYTES
+from mindex.regular_files import open_regular as open_regular
+from mindex.store.base import Access as Access
+from mindex.store.export_rows import Link as Link
+from mindex.store.sqlite.errors import is_busy as is_busy
+from mindex.transfer.importer_base import EMPTY as EMPTY
+from mindex.transfer.importer_base import DocumentRows as DocumentRows
+from mindex.transfer.importer_base import ExportRow as ExportRow
+from mindex.transfer.importer_base import Importer as Importer
+from mindex.transfer.importer_base import OtherRows as OtherRows
+from mindex.transfer.importer_base import ReadRow as ReadRow
+from mindex.transfer.importer_base import SkippedRow as SkippedRow
+from mindex.transfer.importer_base import accesses as accesses
+from mindex.transfer.importer_base import foreign_id as foreign_id
+from mindex.transfer.importer_base import memory_row as memory_row
+from mindex.transfer.importers import foreign_values as foreign_values
+from mindex.transfer.importers.folder_files import LINK_OUT as LINK_OUT
+from mindex.transfer.importers.folder_files import leads_out as leads_out
+from mindex.transfer.importers.foreign_values import json_text as json_text
+from mindex.transfer.importers.json_lines import Json as Json
+from mindex.transfer.importers.json_lines import first_objects as first_objects
+from mindex.transfer.importers.json_lines import read_json as read_json
+from mindex.transfer.importers.json_lines import read_objects as read_objects
+from mindex.transfer.jsonl_rows import LARGEST_NUMBER as LARGEST_NUMBER
