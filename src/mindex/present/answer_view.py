@@ -351,11 +351,6 @@ def _echo(query: str) -> str:
     return query if len(query) <= _ECHO else query[: _ECHO - 1] + "…"
 
 
-def only_weak(answer: Answer) -> bool:
-    """Whether an answer has hits and none is confident: then each is shown in one line, whatever the view."""
-    return bool(answer.hits) and all(hit.weak for hit in answer.hits)
-
-
 def _full_view(hit: Hit, terms: QueryTerms, explain: bool) -> RecordView:
     ranges = matched_ranges(hit.record.text, terms)
     return view_record(hit.record, hit, explain=explain, highlights=ranges)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
 from mindex.analyzer import analyze
-from mindex.datatypes import Hit, QueryTerms, Range
+from mindex.datatypes import Hit, QueryTerms
 from mindex.present.passage_layout import Layout, Size
 from mindex.text_match import literal_ranges
 from mindex.values import dataclass
@@ -272,9 +271,3 @@ class _Walk:
             gain += sum(source.gains[one] for one in new) if new else _LINE_GAIN
         shown = tuple(tuple(taken[i]) if i in taken else None for i in range(len(self._sources)))
         return Choice(shown, gain, Size(text, json))
-
-
-def runs_of(indices: Sequence[int]) -> list[Range]:
-    """The first and the last of each run of neighbours."""
-    starts = [0, *(i + 1 for i, (one, next_) in enumerate(pairwise(indices)) if next_ != one + 1), len(indices)]
-    return [(indices[start], indices[end - 1]) for start, end in pairwise(starts)]

@@ -15,7 +15,7 @@ from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.last_change import is_as_last_changed
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.history_rows import read_changes
-from mindex.store.sqlite.queries import batches, read_column, read_value
+from mindex.store.sqlite.queries import batches
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED
 from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.store.sqlite.table_scan import row_name, scan_table
@@ -82,9 +82,9 @@ class _Run:
     def pages(self) -> Check:
         """SQLite's own check: the structure of every page, and every index against its table."""
         for table in CHECKED:
-            self._total += read_value(self._connection, f"SELECT count(*) FROM {table}")
-        self._total += 2 * read_value(self._connection, "SELECT count(*) FROM records")  # history and words
-        problems = read_column(self._connection, f"PRAGMA integrity_check({_MAX_PROBLEMS})")
+            self._total += self._connection.value(f"SELECT count(*) FROM {table}")
+        self._total += 2 * self._connection.value("SELECT count(*) FROM records")  # history and words
+        problems = self._connection.column(f"PRAGMA integrity_check({_MAX_PROBLEMS})")
         ok = problems == ["ok"]
         message = "every page and index is sound" if ok else _first([" ".join(one.split()) for one in problems])
         return Check("all pages", ok, message, REPAIR)
@@ -112,16 +112,16 @@ class _Run:
         for table, columns in JSON_COLUMNS.items():
             for column in columns:
                 query = f"SELECT count(*) FROM {table} WHERE {column} != '' AND NOT json_valid({column})"
-                if count := read_value(self._connection, query):
+                if count := self._connection.value(query):
                     bad.append(f"{count} of {table}.{column}")
         return Check("all values", not bad, f"not readable: {_first(bad)}" if bad else "all values can be read", REPAIR)
 
     def references(self) -> Check:
         """Whatever a row names exists."""
         stray = [f"{table} → {parent}" for table, _, parent, _ in self._connection.execute("PRAGMA foreign_key_check")]
-        stray += (f"history of {id_}" for id_ in read_column(self._connection, _WITHOUT_RECORD))
-        highest = read_value(self._connection, "SELECT coalesce(max(number), 0) FROM records")
-        given = read_value(self._connection, "SELECT value FROM meta WHERE key = 'number'")
+        stray += (f"history of {id_}" for id_ in self._connection.column(_WITHOUT_RECORD))
+        highest = self._connection.value("SELECT coalesce(max(number), 0) FROM records")
+        given = self._connection.value("SELECT value FROM meta WHERE key = 'number'")
         if given is not None and int(given) < highest:
             stray.append(f"entry #{highest} is above the last number, {given}")
         message = f"{len(stray)} lead nowhere: {_first(stray)}" if stray else "every reference leads somewhere"
@@ -130,7 +130,7 @@ class _Run:
     def history(self) -> Check:
         """An entry is as its last change left it."""
         different = []
-        ids = read_column(self._connection, "SELECT id FROM records WHERE kind != 'chunk' ORDER BY key")
+        ids = self._connection.column("SELECT id FROM records WHERE kind != 'chunk' ORDER BY key")
         for batch in batches(ids):
             for record in record_rows.read_records(self._connection, batch, retired=True):
                 changes = read_changes(self._connection, "record = ?", record.id)

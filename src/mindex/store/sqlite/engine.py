@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -22,9 +21,8 @@ from mindex.store.sqlite.file_guard import EPOCH, put_epoch
 from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.migrations import migrate, version_of
 from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits, Postings, drop_postings
-from mindex.store.sqlite.queries import read_value
 from mindex.store.sqlite.row_checksums import watch_writes
-from mindex.store.sqlite.sql_connection import DIALECT
+from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
 
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, Record
@@ -87,19 +85,19 @@ class SqliteEngine(SqlEngine[FileConnection]):
         """
         with self.database.read() as connection:
             version = _analyzer_version(connection)
-            epoch = read_value(connection, EPOCH)
+            epoch = connection.value(EPOCH)
         if self.database.read_only:
             return
         if epoch is None:  # of a file that an older mindex has made
             with suppress(NoSpaceError), self.database.write() as connection:
-                if read_value(connection, EPOCH) is None:
+                if connection.value(EPOCH) is None:
                     put_epoch(connection, new_id())
         if version < ANALYZER_VERSION:
             with suppress(StoreBusyError, NoSpaceError), self.database.write(wait=_REBUILD_WAIT) as connection:
                 if _analyzer_version(connection) < ANALYZER_VERSION:
                     rebuild_words(connection)
 
-    def may_write(self, connection: sqlite3.Connection) -> None:
+    def may_write(self, connection: SqlConnection) -> None:
         """Raise StoreError when a newer mindex has taken the file over while this process runs, or a restore does."""
         state = dict(connection.execute(_STATE).fetchall())
         # A mark that lies in the future was made by a clock that was wrong.
@@ -153,7 +151,7 @@ class SqliteEngine(SqlEngine[FileConnection]):
         super().close()
 
 
-def rebuild_words(connection: sqlite3.Connection) -> None:
+def rebuild_words(connection: SqlConnection) -> None:
     drop_postings(connection)
     connection.execute("DELETE FROM records_fts")
     for id_, key in connection.execute("SELECT id, key FROM records WHERE retired_at IS NULL").fetchall():
@@ -162,5 +160,5 @@ def rebuild_words(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
 
 
-def _analyzer_version(connection: sqlite3.Connection) -> int:
-    return int(read_value(connection, "SELECT value FROM meta WHERE key = 'analyzer'"))
+def _analyzer_version(connection: SqlConnection) -> int:
+    return int(connection.value("SELECT value FROM meta WHERE key = 'analyzer'"))

@@ -13,7 +13,6 @@ from mindex.ids import content_hash
 from mindex.store import record_json
 from mindex.store.sql.entry_statements import SqlEntryStatements
 from mindex.store.sqlite import history_rows, program_numbers, record_rows
-from mindex.store.sqlite.queries import read_among, read_value
 from mindex.store.sqlite.row_checksums import checksum_of_texts
 from mindex.store.sqlite.sql_connection import SqlConnection
 
@@ -56,12 +55,12 @@ class SqliteEntryStatements(SqlEntryStatements[SqlConnection]):
         """Nothing: a SQLite file has one writer at a time."""
 
     def same_content(self, hashes: Sequence[str], now: int, *, apart_from: str = "") -> dict[tuple[str, str], str]:
-        rows = read_among(self._statements, _SAME_CONTENT, hashes, now, apart_from)
+        rows = self._statements.among(_SAME_CONTENT, hashes, now, apart_from)
         return {(agent, content): id_ for agent, content, id_ in rows}
 
     def last_number(self) -> int:
-        given = read_value(self._statements, _LAST_NUMBER)
-        return int(given or read_value(self._statements, _LAST_OF_ALL_AGENTS))
+        given = self._statements.value(_LAST_NUMBER)
+        return int(given or self._statements.value(_LAST_OF_ALL_AGENTS))
 
     def raise_number(self, number: int) -> None:
         self._statements.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('number', ?)", (str(number),))

@@ -119,11 +119,6 @@ class FileGuard:
 
     # ── opening ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def knows_file(self) -> bool:
-        """Whether a connection was opened, so that there is a file to compare with."""
-        return self._file is not None
-
     def forget_file(self) -> None:
         """Let the next connection decide which file is meant."""
         self._file = self._wal = self._written = self._raw = None

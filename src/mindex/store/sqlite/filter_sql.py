@@ -1,6 +1,5 @@
 """Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
 
-import sqlite3
 from collections.abc import Iterator
 
 from mindex.analyzer import fold
@@ -8,7 +7,7 @@ from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix,
 from mindex.store.sql.dialect import Condition
 from mindex.store.sql.filters import live_records
 from mindex.store.sql.keyword import SMALL_SCOPE, Scope, is_countable, size_if_small
-from mindex.store.sqlite.queries import marks, read_value
+from mindex.store.sqlite.queries import marks
 from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
@@ -56,21 +55,21 @@ def _of_words(filters: Filters) -> Iterator[Condition]:
         yield Condition(f"r.key NOT IN ({_MATCHING})", (match_expression(filters.without),))
 
 
-def sees_everything(connection: sqlite3.Connection, filters: Filters, now: int) -> bool:
+def sees_everything(connection: SqlConnection, filters: Filters, now: int) -> bool:
     """Whether the filters leave nothing out of the indexes, so that they need not be applied row by row.
 
     Retired records are not in the indexes; the rest is decided by some look-ups in indexes.
     """
     if filters != Filters(agent=filters.agent, kinds=filters.kinds, include_expired=filters.include_expired):
         return False
-    if filters.agent != "*" and read_value(connection, _FOREIGN, filters.agent):
+    if filters.agent != "*" and connection.value(_FOREIGN, filters.agent):
         return False
     if filters.kinds and (
-        filters.agent == "*" or len(filters.kinds) > 1 or read_value(connection, _OTHERS, filters.agent, *filters.kinds)
+        filters.agent == "*" or len(filters.kinds) > 1 or connection.value(_OTHERS, filters.agent, *filters.kinds)
     ):
         return False
     expired = "SELECT 1 FROM records WHERE expires_at <= ? LIMIT 1"
-    return filters.include_expired or not read_value(connection, expired, now)
+    return filters.include_expired or not connection.value(expired, now)
 
 
 def scope_of(connection: SqlConnection, filters: Filters, now: int) -> Scope:
@@ -83,10 +82,10 @@ def scope_of(connection: SqlConnection, filters: Filters, now: int) -> Scope:
     return Scope(scope, size_if_small(connection, scope))
 
 
-def _has_many(connection: sqlite3.Connection, filters: Filters) -> bool:
+def _has_many(connection: SqlConnection, filters: Filters) -> bool:
     """Whether an agent has many records of these kinds, retired and expired ones among them: an index alone knows."""
     beyond = f"SELECT 1 FROM records WHERE agent IN ('', ?) AND kind IN {marks(filters.kinds)} LIMIT 1 OFFSET ?"
-    return read_value(connection, beyond, filters.agent, *filters.kinds, SMALL_SCOPE) is not None
+    return connection.value(beyond, filters.agent, *filters.kinds, SMALL_SCOPE) is not None
 
 
 def match_expression(node: KeywordNode) -> str:

@@ -1,9 +1,8 @@
 """What FTS5 knows of all rows together: how many there are, and how many tokens each has on average."""
 
-import sqlite3
 from typing import NamedTuple
 
-from mindex.store.sqlite.queries import read_value
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 
 class Tally(NamedTuple):
@@ -11,13 +10,13 @@ class Tally(NamedTuple):
     average_length: float
 
 
-def read_tally(connection: sqlite3.Connection) -> Tally:
+def read_tally(connection: SqlConnection) -> Tally:
     """FTS5's own tally: the number of rows and the tokens of each column, as varints.
 
     Only FTS5 knows it, and only its shadow table says it: to count the rows takes 20 ms at a million records, and to
     count the vocabulary a second.
     """
-    tally = read_value(connection, "SELECT block FROM records_fts_data WHERE id = 1")
+    tally = connection.value("SELECT block FROM records_fts_data WHERE id = 1")
     numbers: list[int] = []
     value = 0
     for byte in tally or b"":

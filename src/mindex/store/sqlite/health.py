@@ -15,7 +15,7 @@ from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.file_guard import log_is_older, logs_set_aside
 from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.postings import LAST_CHANGE, SEQ, has_postings
-from mindex.store.sqlite.queries import read_column, read_value
+from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.store.sqlite.table_scan import row_name, scan_table
 from mindex.temporary_files import left_behind
 
@@ -31,7 +31,7 @@ length(data) = 0 OR length(data) % (4 * (SELECT dimensions FROM models m WHERE m
 """
 
 
-def checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
+def checks(connection: SqlConnection) -> tuple[Check, ...]:
     """Every check; one that cannot even be made because the file is damaged says so instead of raising."""
     named = {"file": _integrity, "keyword index": _words, "vectors": _vectors, "words of a sample": _tokens}
     if has_postings(connection) and not missing_packages():  # they are arrays of numpy
@@ -53,7 +53,7 @@ def access_check(path: Path) -> Check:
     return Check("access", not public, message, f"chmod 600 {' '.join(map(shlex.quote, public))}")
 
 
-def log_checks(path: Path, connection: sqlite3.Connection) -> tuple[Check, ...]:
+def log_checks(path: Path, connection: SqlConnection) -> tuple[Check, ...]:
     """What is wrong with the write-ahead log, as far as it can be told; nothing where all is well."""
     found = []
     if log_is_older(path, connection):
@@ -67,7 +67,7 @@ def log_checks(path: Path, connection: sqlite3.Connection) -> tuple[Check, ...]:
     return tuple(found)
 
 
-def history_checks(connection: sqlite3.Connection) -> tuple[Check, ...]:
+def history_checks(connection: SqlConnection) -> tuple[Check, ...]:
     """Changes that are not as they were stored, which no search reads; nothing where all are."""
     try:
         damaged = tuple(row_name("history", row) for row in scan_table(connection, "history") if not row.sound)
@@ -87,52 +87,52 @@ def leftover_checks(path: Path) -> tuple[Check, ...]:
     )
 
 
-def _integrity(connection: sqlite3.Connection) -> Check:
-    result = read_value(connection, "PRAGMA quick_check(1)")
+def _integrity(connection: SqlConnection) -> Check:
+    result = connection.value("PRAGMA quick_check(1)")
     message = "the file is sound" if result == "ok" else " ".join(str(result).split())
     return Check("file", result == "ok", message, REPAIR)
 
 
-def _words(connection: sqlite3.Connection) -> Check:
+def _words(connection: SqlConnection) -> Check:
     """Every live record is in the keyword index, and nothing else is."""
-    lacking = read_value(connection, _COUNT_WITHOUT_WORDS)
-    stray = read_value(connection, _COUNT_STRAY_WORDS)
+    lacking = connection.value(_COUNT_WITHOUT_WORDS)
+    stray = connection.value(_COUNT_STRAY_WORDS)
     return words_check(lacking, stray)
 
 
-def _vectors(connection: sqlite3.Connection) -> Check:
-    stray = read_value(connection, f"SELECT count(*) FROM vectors WHERE {_STRAY_VECTORS}")
-    broken = read_value(connection, f"SELECT count(*) FROM vectors WHERE {_BROKEN_VECTORS}")
+def _vectors(connection: SqlConnection) -> Check:
+    stray = connection.value(f"SELECT count(*) FROM vectors WHERE {_STRAY_VECTORS}")
+    broken = connection.value(f"SELECT count(*) FROM vectors WHERE {_BROKEN_VECTORS}")
     return vectors_check(stray, broken)
 
 
-def _postings(connection: sqlite3.Connection) -> Check:
+def _postings(connection: SqlConnection) -> Check:
     """Some words are looked up in the posting lists, and by FTS5."""
     from mindex.store.sqlite import posting_index  # numpy, which the other checks do without
 
-    lists = posting_index.load(connection, read_value(connection, SEQ))
-    lists.catch_up(connection, read_value(connection, LAST_CHANGE))
-    texts = read_column(connection, "SELECT text FROM records_fts ORDER BY random() LIMIT ?", SAMPLE // 10)
+    lists = posting_index.load(connection, connection.value(SEQ))
+    lists.catch_up(connection, connection.value(LAST_CHANGE))
+    texts = connection.column("SELECT text FROM records_fts ORDER BY random() LIMIT ?", SAMPLE // 10)
     words = sorted({choice(words) for text in texts if (words := text.split())})
     different = 0
     for word in words:
         query = "SELECT rowid FROM records_fts WHERE records_fts MATCH ? ORDER BY rowid"
         found = lists.keys[lists.holders(connection, word)].tolist()
-        different += sorted(found) != read_column(connection, query, match_expression(Term(word)))
+        different += sorted(found) != connection.column(query, match_expression(Term(word)))
     message = f"{len(words)} words looked up, {different} are in other records than the keyword index says"
     return Check("posting lists", not different, message, OPTIMIZE)
 
 
-def drop_unusable_vectors(connection: sqlite3.Connection) -> None:
+def drop_unusable_vectors(connection: SqlConnection) -> None:
     """Vectors without a record or of a wrong length; their records are pending then, and embedded again."""
     query = f"DELETE FROM vectors WHERE {_STRAY_VECTORS} OR {_BROKEN_VECTORS} RETURNING record"
-    record_rows.note_changes(connection, read_column(connection, query))
+    record_rows.note_changes(connection, connection.column(query))
 
 
-def _tokens(connection: sqlite3.Connection) -> Check:
+def _tokens(connection: SqlConnection) -> Check:
     """A sample of records is analysed again and compared with what the index holds."""
     sample = "SELECT id FROM records WHERE retired_at IS NULL ORDER BY random() LIMIT ?"
-    ids = read_column(connection, sample, SAMPLE)
+    ids = connection.column(sample, SAMPLE)
     different = 0
     for record in record_rows.read_records(connection, ids):
         row = connection.execute(

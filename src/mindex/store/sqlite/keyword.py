@@ -22,8 +22,6 @@ from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.filter_sql import match_expression, scope_of
 from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.queries import (
-    read_among,
-    read_value,
     scored_records,
 )
 from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
@@ -72,17 +70,17 @@ _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, 
 # ── the index ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def index(connection: sqlite3.Connection, key: int, record: Record) -> None:
+def index(connection: SqlConnection, key: int, record: Record) -> None:
     """Make a record findable by its words; it must not be in the index yet."""
     index_all(connection, [(key, record)])
 
 
-def index_all(connection: sqlite3.Connection, records: Iterable[tuple[int, Record]]) -> None:
+def index_all(connection: SqlConnection, records: Iterable[tuple[int, Record]]) -> None:
     """Make records findable by their words, each with its key."""
     connection.executemany(_ADD, ((key, *analyze_record(record)) for key, record in records))
 
 
-def repair(connection: sqlite3.Connection) -> bool:
+def repair(connection: SqlConnection) -> bool:
     """Whether the index agrees with the tokens that are stored beside it; where it does not, it is made of them."""
     try:
         connection.execute("INSERT INTO records_fts (records_fts) VALUES ('integrity-check')")
@@ -92,7 +90,7 @@ def repair(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+def remove(connection: SqlConnection, keys: Sequence[int]) -> None:
     connection.executemany("DELETE FROM records_fts WHERE rowid = ?", [(key,) for key in keys])
 
 
@@ -154,7 +152,7 @@ class KeywordSearch:
 
 
 def _ranked_by_fts5(
-    connection: sqlite3.Connection, node: KeywordNode, scope: Scope, limit: int, signals: bool
+    connection: SqlConnection, node: KeywordNode, scope: Scope, limit: int, signals: bool
 ) -> tuple[ScoredRecord, ...]:
     if scope.size is not None and (terms := plain_terms(node)):
         return _ranked_among_few(connection, terms, scope, limit)
@@ -174,7 +172,7 @@ def _ranked_by_fts5(
 
 
 def _ranked_rows(
-    connection: sqlite3.Connection, expression: str, scope: Scope, limit: int, signals: bool
+    connection: SqlConnection, expression: str, scope: Scope, limit: int, signals: bool
 ) -> list[tuple[Any, ...]]:
     """The best rows in scope. Of a small scope, most of the best rows of all lie outside."""
     columns, tables = _SIGNALS if signals else ("", "")
@@ -194,7 +192,7 @@ def _ranked_rows(
 
 
 def _ranked_among_few(
-    connection: sqlite3.Connection, terms: Sequence[Term], scope: Scope, limit: int
+    connection: SqlConnection, terms: Sequence[Term], scope: Scope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     """BM25 as if the scope were all there is: a name that every record of one agent holds says nothing about them.
 
@@ -217,12 +215,12 @@ def _ranked_among_few(
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_terms(connection: sqlite3.Connection, prefix: str, shortest: int, longest: int, limit: int) -> dict[str, int]:
+def read_terms(connection: SqlConnection, prefix: str, shortest: int, longest: int, limit: int) -> dict[str, int]:
     """See `RetrievalStore.terms`."""
     return dict(connection.execute(_TERMS, (prefix, shortest, longest, limit)))
 
 
-def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: Scope) -> TermStatistics:
+def _statistics(connection: SqlConnection, tokens: Iterable[str], scope: Scope) -> TermStatistics:
     """How common tokens are among the records in scope, where these are few; else among all."""
     if scope.condition is not None and scope.size is not None:
         query = _COUNT_IN_SCOPE.format(scope=scope.condition.sql)
@@ -235,17 +233,17 @@ def _statistics(connection: sqlite3.Connection, tokens: Iterable[str], scope: Sc
         if is_lone(token):
             frequency[token] = _count(connection, _COUNT, token)
         else:
-            frequency[token] = read_value(connection, "SELECT doc FROM records_vocabulary WHERE term = ?", token) or 0
+            frequency[token] = connection.value("SELECT doc FROM records_vocabulary WHERE term = ?", token) or 0
     return TermStatistics(records, frequency)
 
 
-def _count(connection: sqlite3.Connection, query: str, token: str, *parameters: object) -> int:
+def _count(connection: SqlConnection, query: str, token: str, *parameters: object) -> int:
     node = Prefix(token) if is_lone(token) else Term(token)
-    return int(read_value(connection, query, match_expression(node), *parameters))
+    return int(connection.value(query, match_expression(node), *parameters))
 
 
 def _described(
-    connection: sqlite3.Connection, ids: Sequence[str], tokens: Sequence[str]
+    connection: SqlConnection, ids: Sequence[str], tokens: Sequence[str]
 ) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
     """Which of the tokens each record holds, and about how many it has in all.
 
@@ -253,7 +251,7 @@ def _described(
     """
     sought = [(token, f" {token}" if is_lone(token) else f" {token} ") for token in tokens]
     matched, lengths = {}, {}
-    for id_, held in read_among(connection, _INDEXED_TOKENS, ids):
+    for id_, held in connection.among(_INDEXED_TOKENS, ids):
         if held is None:  # a damaged page
             continue
         matched[id_] = frozenset([token for token, padded in sought if padded in held])

@@ -6,7 +6,6 @@ faster. A process that dies in the middle leaves the segments that it has finish
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,8 @@ from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.posting_index import TOKENS, load
 from mindex.store.sqlite.posting_lists import Row, Segment, make_segment
 from mindex.store.sqlite.postings import LAST_CHANGE, LAST_SEGMENT, SEQ, PostingLimits, drop_postings, is_behind
-from mindex.store.sqlite.queries import batches, read_among, read_column, read_value
+from mindex.store.sqlite.queries import batches
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 Stop = Callable[[], bool]
 
@@ -75,30 +75,28 @@ def _build_one(database: Database, limits: PostingLimits, stop: Stop) -> bool:
     return True
 
 
-def _state(connection: sqlite3.Connection) -> _State:
-    return read_value(connection, SEQ), read_value(connection, LAST_SEGMENT)
+def _state(connection: SqlConnection) -> _State:
+    return connection.value(SEQ), connection.value(LAST_SEGMENT)
 
 
-def _next(connection: sqlite3.Connection, limits: PostingLimits) -> _Plan | None:
+def _next(connection: SqlConnection, limits: PostingLimits) -> _Plan | None:
     """What to make a segment of; None where nothing is due."""
     state = _state(connection)
-    last = read_value(connection, LAST_CHANGE)
+    last = connection.value(LAST_CHANGE)
     if state[0] is not None:
         due = last - state[0] >= limits.changes
         return _next_of_changes(connection, limits, state, state[0], last) if due else None
     if read_tally(connection).records < limits.records:
         return None
-    first = read_value(connection, "SELECT min(seq) FROM posting_segments")
-    records = read_value(connection, "SELECT records FROM posting_segments ORDER BY segment DESC LIMIT 1")
+    first = connection.value("SELECT min(seq) FROM posting_segments")
+    records = connection.value("SELECT records FROM posting_segments ORDER BY segment DESC LIMIT 1")
     beyond = int(np.frombuffer(records, np.int64)[-1]) if records else -1
-    keys = read_column(connection, _KEYS, beyond, limits.segment + 1)
+    keys = connection.column(_KEYS, beyond, limits.segment + 1)
     complete_seq = None if len(keys) > limits.segment else last if first is None else first
     return _Plan(last, state, keys[: limits.segment], (), complete_seq)
 
 
-def _next_of_changes(
-    connection: sqlite3.Connection, limits: PostingLimits, state: _State, seq: int, last: int
-) -> _Plan:
+def _next_of_changes(connection: SqlConnection, limits: PostingLimits, state: _State, seq: int, last: int) -> _Plan:
     """The records that changed, as many as fit, with those of segments that are small or mostly replaced."""
     keys: set[int] = set()
     for number, record in connection.execute(_CHANGES, (seq,)):
@@ -117,18 +115,18 @@ def _next_of_changes(
     return _Plan(last, state, sorted(keys), tuple(replaced), last)
 
 
-def _segment(connection: sqlite3.Connection, keys: Sequence[int], stop: Stop) -> Segment:
+def _segment(connection: SqlConnection, keys: Sequence[int], stop: Stop) -> Segment:
     def rows() -> Iterator[Row]:
         for batch in batches(keys):
             if stop():
                 raise _Stopped
-            for key, *columns in read_among(connection, TOKENS, batch):
+            for key, *columns in connection.among(TOKENS, batch):
                 yield key, columns
 
     return make_segment(keys, rows())
 
 
-def _write(connection: sqlite3.Connection, plan: _Plan, segment: Segment) -> None:
+def _write(connection: SqlConnection, plan: _Plan, segment: Segment) -> None:
     if plan.complete_seq is not None:
         connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('postings', ?)", (str(plan.complete_seq),))
     if not plan.keys and plan.state[0] is not None:

@@ -6,7 +6,6 @@ that a query names are read, so that a process starts at once and holds 13 bytes
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator
@@ -29,7 +28,7 @@ from mindex.store.sqlite.posting_lists import (
     joined,
     places,
 )
-from mindex.store.sqlite.queries import read_among, read_column
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 # Occurrences of terms that are held in memory, each with its frequencies: about 24 bytes each, 340 MB in all. Of fewer
 # records than half a million lists are short and soon read again: so many for each, 17 MB of 100,000.
@@ -93,13 +92,13 @@ class LoadedPostings:
         rows = np.concatenate(found)
         return rows[self.alive[rows]]
 
-    def catch_up(self, connection: sqlite3.Connection, last: int) -> None:
+    def catch_up(self, connection: SqlConnection, last: int) -> None:
         """Replace every record that changed since by what is stored for it now."""
-        keys = read_column(connection, _CHANGED, self.seq)
+        keys = connection.column(_CHANGED, self.seq)
         self.alive[self.rows_of(keys)] = False
         added: list[int] = []
         lengths: list[int] = []
-        for key, *columns in read_among(connection, TOKENS, keys):
+        for key, *columns in connection.among(TOKENS, keys):
             row = self.size + len(added)
             length = append_record(self.changed_lists, row - self._changed_from, columns)
             self.changed[key] = row
@@ -112,7 +111,7 @@ class LoadedPostings:
 
     # ── terms ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def frequencies(self, connection: sqlite3.Connection, leaf: Leaf) -> Frequencies:
+    def frequencies(self, connection: SqlConnection, leaf: Leaf) -> Frequencies:
         """The live rows that a leaf of a query matches, and how often."""
         if isinstance(leaf, Term) and leaf.column is None:
             counted = self._held(connection, leaf.token).counted
@@ -126,11 +125,11 @@ class LoadedPostings:
             counted = Frequencies(counted.rows[live], counted.counts[live])
         return counted
 
-    def holders(self, connection: sqlite3.Connection, token: str) -> NDArray[np.intp]:
+    def holders(self, connection: SqlConnection, token: str) -> NDArray[np.intp]:
         """The live rows that hold a token; a single CJK character is held by the pairs that it begins."""
         return self.frequencies(connection, Prefix(token) if is_lone(token) else Term(token)).rows
 
-    def _places(self, connection: sqlite3.Connection, leaf: Leaf) -> Places:
+    def _places(self, connection: SqlConnection, leaf: Leaf) -> Places:
         if isinstance(leaf, Phrase):
             found = adjacent([self._held(connection, token).places for token in leaf.tokens])
         elif isinstance(leaf, Term):
@@ -153,7 +152,7 @@ class LoadedPostings:
         found = np.array(self.changed_lists.get(token, ()), np.uint32)
         return places(np.sort(found), self._changed_from)  # sorted: places in a long column have wrapped around
 
-    def _held(self, connection: sqlite3.Connection, token: str) -> _Held:
+    def _held(self, connection: SqlConnection, token: str) -> _Held:
         """The lists of a term, from memory or from the file; those that were not used for longest are let go."""
         known = self.held.get(token)
         if known is None:
@@ -166,13 +165,13 @@ class LoadedPostings:
         self.held.move_to_end(token)
         return known
 
-    def _read(self, connection: sqlite3.Connection, query: str, *parameters: str) -> Places:
+    def _read(self, connection: SqlConnection, query: str, *parameters: str) -> Places:
         rows = connection.execute(query.format(marks=f"({','.join(map(str, self.first_rows))})"), parameters)
         parts = [places(np.frombuffer(found, np.uint32), self.first_rows[segment]) for segment, found in rows]
         return np.concatenate([np.empty(0, np.uint64), *parts])
 
 
-def load(connection: sqlite3.Connection, seq: int) -> LoadedPostings:
+def load(connection: SqlConnection, seq: int) -> LoadedPostings:
     """All segments. Where several hold a record, the last one does."""
     first_rows: dict[int, int] = {}
     keys, lengths, bounds = [np.empty(0, np.int64)], [np.empty(0, np.uint32)], [0]

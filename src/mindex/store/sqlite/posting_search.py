@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -17,7 +16,7 @@ from mindex.store.sqlite.fts5_tally import read_tally
 from mindex.store.sqlite.posting_index import LoadedPostings
 from mindex.store.sqlite.posting_lists import Frequencies
 from mindex.store.sqlite.posting_rank import Lengths, WeightedTerm, best_of_all, best_of_any
-from mindex.store.sqlite.queries import read_among, read_column
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 _Mask = NDArray[np.bool_]
 
@@ -35,7 +34,7 @@ def can_answer(node: KeywordNode) -> bool:
 
 
 def ranked(
-    connection: sqlite3.Connection, postings: LoadedPostings, node: KeywordNode, scope: Scope, limit: int
+    connection: SqlConnection, postings: LoadedPostings, node: KeywordNode, scope: Scope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     """The best records in scope, with their scores."""
     if scope.condition is None:
@@ -54,7 +53,7 @@ def ranked(
 
 
 def statistics(
-    connection: sqlite3.Connection, postings: LoadedPostings, tokens: Iterable[str], scope: Scope
+    connection: SqlConnection, postings: LoadedPostings, tokens: Iterable[str], scope: Scope
 ) -> TermStatistics:
     """How common tokens are among the records in scope, where these are few; else among all."""
     mask, records = None, read_tally(connection).records
@@ -66,7 +65,7 @@ def statistics(
 
 
 def _best(
-    connection: sqlite3.Connection,
+    connection: SqlConnection,
     postings: LoadedPostings,
     node: KeywordNode,
     limit: int,
@@ -94,20 +93,20 @@ def _are_plain_terms(node: KeywordNode) -> bool:
     return plain and not isinstance(node, AllOf)
 
 
-def _mask(connection: sqlite3.Connection, postings: LoadedPostings, scope: Condition) -> _Mask:
+def _mask(connection: SqlConnection, postings: LoadedPostings, scope: Condition) -> _Mask:
     mask = np.zeros(postings.size, bool)
-    keys = read_column(connection, f"SELECT r.key FROM records r WHERE {scope.sql}", *scope.parameters)
+    keys = connection.column(f"SELECT r.key FROM records r WHERE {scope.sql}", *scope.parameters)
     mask[postings.rows_of(keys)] = True
     return mask
 
 
 def _records(
-    connection: sqlite3.Connection, scope: Condition | None, best: Sequence[tuple[int, float]]
+    connection: SqlConnection, scope: Condition | None, best: Sequence[tuple[int, float]]
 ) -> tuple[ScoredRecord, ...]:
     """The records with these keys that are in scope, in this order."""
     query = _ADMITTED.format(scope="TRUE" if scope is None else scope.sql)
     parameters = () if scope is None else scope.parameters
-    known = {key: rest for key, *rest in read_among(connection, query, (key for key, _ in best), *parameters)}
+    known = {key: rest for key, *rest in connection.among(query, (key for key, _ in best), *parameters)}
     return tuple(
         ScoredRecord(known[key][0], max(score, bm25.MIN_SCORE), known[key][1]) for key, score in best if key in known
     )

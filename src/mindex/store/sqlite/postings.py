@@ -7,7 +7,6 @@ not reflect yet is read from it, and where there are none it answers.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +16,8 @@ from mindex.errors import MindexError
 from mindex.optional_packages import missing_packages
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
-from mindex.store.sqlite.queries import read_value
 from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
+from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search of a small memory
@@ -66,7 +65,7 @@ class Postings:
 
     @contextmanager
     def reader(
-        self, connection: sqlite3.Connection, generation: int, *, for_search: bool = True
+        self, connection: SqlConnection, generation: int, *, for_search: bool = True
     ) -> Iterator[LoadedPostings | None]:
         """The lists as the connection's snapshot has them; None where FTS5 is to answer.
 
@@ -75,14 +74,14 @@ class Postings:
         its one search, and would load numpy for it.
         """
         self._searches += for_search
-        seq = read_value(connection, SEQ)  # an older file that is read-only has no other table of them
+        seq = connection.value(SEQ)  # an older file that is read-only has no other table of them
         self._due = self._is_due(connection, seq)
         worth_loading = self._searches > 1 or _last_key(connection) >= self._limits.alone
         if seq is None or not worth_loading or missing_packages():  # they are arrays of numpy
             yield None
             return
         with self._lock:
-            file = read_value(connection, EPOCH), generation
+            file = connection.value(EPOCH), generation
             if file != self._file:  # another one has come into its place
                 self._file, self._loaded = file, None
             try:
@@ -92,11 +91,11 @@ class Postings:
                 lists = None
             yield lists
 
-    def _refresh(self, connection: sqlite3.Connection, seq: int) -> LoadedPostings | None:
+    def _refresh(self, connection: SqlConnection, seq: int) -> LoadedPostings | None:
         from mindex.store.sqlite import posting_index  # see above
 
-        last, segment = read_value(connection, LAST_CHANGE), read_value(connection, LAST_SEGMENT)
-        if last - seq > self._limits.overlay or (seq < last and seq < read_value(connection, _TAIL) - 1):
+        last, segment = connection.value(LAST_CHANGE), connection.value(LAST_SEGMENT)
+        if last - seq > self._limits.overlay or (seq < last and seq < connection.value(_TAIL) - 1):
             return None  # catching up takes longer than a search by FTS5, or is impossible
         loaded = self._loaded
         if loaded is None or loaded.last_segment != segment or loaded.seq < seq:
@@ -110,7 +109,7 @@ class Postings:
     def build(self) -> None:
         """Make the lists where they are due, and return when they are."""
         with self._database.read() as connection:
-            due = self._is_due(connection, read_value(connection, SEQ))
+            due = self._is_due(connection, connection.value(SEQ))
         if due:
             from mindex.store.sqlite.posting_build import build  # see above
 
@@ -138,13 +137,13 @@ class Postings:
 
             getLogger(__name__).debug("posting lists were not made: %s", error)
 
-    def _is_due(self, connection: sqlite3.Connection, seq: int | None) -> bool:
+    def _is_due(self, connection: SqlConnection, seq: int | None) -> bool:
         """Whether there is probably something to do: looked up in each search, so no more than the last numbers."""
         if self._database.read_only or missing_packages():
             return False
         if seq is None:
             return _last_key(connection) >= self._limits.records
-        return bool(read_value(connection, LAST_CHANGE) - seq >= self._limits.changes)
+        return bool(connection.value(LAST_CHANGE) - seq >= self._limits.changes)
 
     def close(self) -> None:
         self._closing.set()
@@ -152,27 +151,27 @@ class Postings:
             self._builder.join()
 
 
-def has_postings(connection: sqlite3.Connection) -> bool:
+def has_postings(connection: SqlConnection) -> bool:
     """Whether there are posting lists that can be searched."""
-    seq = read_value(connection, SEQ)
-    if seq is None or read_value(connection, LAST_CHANGE) - seq > POSTING_LIMITS.overlay:
+    seq = connection.value(SEQ)
+    if seq is None or connection.value(LAST_CHANGE) - seq > POSTING_LIMITS.overlay:
         return False
     return not is_behind(connection)
 
 
-def drop_postings(connection: sqlite3.Connection) -> None:
+def drop_postings(connection: SqlConnection) -> None:
     """Forget the lists: FTS5 answers until they are made again."""
     connection.execute("DELETE FROM meta WHERE key = 'postings'")
     connection.execute("DELETE FROM posting_lists")
     connection.execute("DELETE FROM posting_segments")
 
 
-def is_behind(connection: sqlite3.Connection) -> bool:
+def is_behind(connection: SqlConnection) -> bool:
     """Whether there are segments, and changes that they do not reflect are no longer known."""
-    needed = read_value(connection, f"SELECT {NEEDED_CHANGES}")
-    last = read_value(connection, LAST_CHANGE)
-    return needed is not None and needed < last and needed < read_value(connection, _TAIL) - 1
+    needed = connection.value(f"SELECT {NEEDED_CHANGES}")
+    last = connection.value(LAST_CHANGE)
+    return needed is not None and needed < last and needed < connection.value(_TAIL) - 1
 
 
-def _last_key(connection: sqlite3.Connection) -> int:
-    return int(read_value(connection, "SELECT coalesce(max(key), 0) FROM records"))
+def _last_key(connection: SqlConnection) -> int:
+    return int(connection.value("SELECT coalesce(max(key), 0) FROM records"))

@@ -1,24 +1,20 @@
-"""Reading from a connection: one value, one column, the rows of many ids, records by key."""
+"""Queries for many values, and scored records by key."""
 
-import sqlite3
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mindex.store.results import ScoredRecord
+
+if TYPE_CHECKING:  # its module imports this one
+    from mindex.store.sqlite.sql_connection import SqlConnection
 
 T = TypeVar("T")
 
 # SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
 _BATCH = 500
-
-
-def read_value(connection: sqlite3.Connection, query: str, *parameters: object) -> Any:
-    """The first column of the first row; None when there is no row."""
-    row = connection.execute(query, parameters).fetchone()
-    return row[0] if row else None
-
-
 # The length of a chunk's text is not needed, and would be read with all of the text.
 _SCORED = """
 SELECT r.key, r.id, r.kind, CASE r.kind WHEN 'chunk' THEN 0 ELSE length(r.text) END, d.collection
@@ -26,21 +22,8 @@ FROM records r LEFT JOIN documents d ON d.key = r.document WHERE r.key IN {marks
 """
 
 
-def read_column(connection: sqlite3.Connection, query: str, *parameters: object) -> list[Any]:
-    """The first column of all rows."""
-    return [row[0] for row in connection.execute(query, parameters)]
-
-
-def read_among(
-    connection: sqlite3.Connection, query: str, values: Iterable[object], *parameters: object
-) -> Iterator[Any]:
-    """The rows of a query for many values, some at a time; these stand for its `{marks}`, after other parameters."""
-    for batch in batches(values):
-        yield from connection.execute(query.format(marks=marks(batch)), (*parameters, *batch))
-
-
 def scored_records(
-    connection: sqlite3.Connection,
+    connection: SqlConnection,
     scores: Sequence[tuple[int, float, float]],
     collection_sizes: Mapping[int, int] | None = None,
 ) -> tuple[ScoredRecord, ...]:
@@ -49,7 +32,7 @@ def scored_records(
     `collection_sizes` are by the keys of collections.
     """
     sizes = collection_sizes or {}
-    known = {row[0]: row for row in read_among(connection, _SCORED, [key for key, _, _ in scores])}
+    known = {row[0]: row for row in connection.among(_SCORED, [key for key, _, _ in scores])}
     found = [(score, fluency, known[key]) for key, score, fluency in scores if key in known]
     return tuple(
         [

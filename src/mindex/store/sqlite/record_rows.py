@@ -24,6 +24,7 @@ from mindex.store.sqlite.row_checksums import (
     is_sound,
     note_damage,
 )
+from mindex.store.sqlite.sql_connection import SqlConnection
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -68,7 +69,7 @@ _EMPTY_JSON = {one.name: _EMPTY[one.value] for one in ENTRY_PROPERTIES if one.va
 _NAMES = {"tags": "tag", "entities": "entity"}  # table → column
 
 
-def to_records(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> Iterator[Record]:
+def to_records(connection: SqlConnection, rows: Iterable[Sequence[Any]]) -> Iterator[Record]:
     """The records of rows that `SELECT` selects. A damaged row is noted and left out."""
     for row in rows:
         record = to_record(row)
@@ -119,7 +120,7 @@ def _row(key: int, record: Record) -> tuple[Any, ...]:
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_records(connection: sqlite3.Connection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
+def read_records(connection: SqlConnection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
     """Records in the order of the ids; with `retired` also those that are not live."""
     live = "" if retired else "r.retired_at IS NULL AND"
     found = {}
@@ -128,7 +129,7 @@ def read_records(connection: sqlite3.Connection, ids: Sequence[str], *, retired:
     return tuple(found[id_] for id_ in ids if id_ in found)
 
 
-def _read_batch(connection: sqlite3.Connection, query: str, ids: Sequence[str]) -> list[Record]:
+def _read_batch(connection: SqlConnection, query: str, ids: Sequence[str]) -> list[Record]:
     """The records with these ids. A row that the file cannot even return is noted, and takes no other with it."""
     try:
         return [*to_records(connection, connection.execute(f"{query} {marks(ids)}", ids))]
@@ -141,7 +142,7 @@ def _read_batch(connection: sqlite3.Connection, query: str, ids: Sequence[str]) 
         return [record for id_ in ids for record in _read_batch(connection, query, [id_])]
 
 
-def read_record(connection: sqlite3.Connection, id_: str) -> Record | None:
+def read_record(connection: SqlConnection, id_: str) -> Record | None:
     """One record, live or retired. Raises StoreError for a damaged one."""
     row = connection.execute(f"{SELECT} WHERE r.id = ?", (id_,)).fetchone()
     if row is None:
@@ -155,12 +156,12 @@ def read_record(connection: sqlite3.Connection, id_: str) -> Record | None:
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_entry(connection: sqlite3.Connection, record: Record) -> None:
+def insert_entry(connection: SqlConnection, record: Record) -> None:
     """The row, its tags and entities, and its words unless it is retired."""
     insert_entries(connection, [record])
 
 
-def insert_entries(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
+def insert_entries(connection: SqlConnection, records: Sequence[Record]) -> None:
     """The same for many, a statement for each table. The caller has the write lock: no other process takes a key."""
     (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()
     keyed = list(enumerate(records, start=last + 1))
@@ -173,17 +174,17 @@ def insert_entries(connection: sqlite3.Connection, records: Sequence[Record]) ->
     note_changes(connection, [key for key, _ in keyed])
 
 
-def put_checksum(connection: sqlite3.Connection, key: int) -> None:
+def put_checksum(connection: SqlConnection, key: int) -> None:
     """Give a row that was inserted without a checksum its own."""
     connection.execute(_PUT_CHECKSUM, (key,))
 
 
-def insert_row(connection: sqlite3.Connection, key: int, record: Record) -> None:
+def insert_row(connection: SqlConnection, key: int, record: Record) -> None:
     """The row of an entry alone, under a key that is free; the caller rebuilds what is derived."""
     connection.execute(_INSERT, _row(key, record))
 
 
-def replace_entry(connection: sqlite3.Connection, before: Record, after: Record) -> None:
+def replace_entry(connection: SqlConnection, before: Record, after: Record) -> None:
     """The row and what is derived from it; a vector of another text must not serve this one."""
     (key,) = connection.execute(_UPDATE, (*_changed_values(after), content_hash(after.text), before.id)).fetchone()
     keyword.remove(connection, [key])
@@ -198,7 +199,7 @@ def replace_entry(connection: sqlite3.Connection, before: Record, after: Record)
     note_changes(connection, [key])
 
 
-def remove_rows(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+def remove_rows(connection: SqlConnection, keys: Sequence[int]) -> None:
     """Rows, words, tags, entities and vectors go together."""
     keyword.remove(connection, keys)
     each = [(key,) for key in keys]
@@ -208,13 +209,13 @@ def remove_rows(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     note_changes(connection, keys)
 
 
-def put_names(connection: sqlite3.Connection, table: str, key: int, names: Iterable[str]) -> None:
+def put_names(connection: SqlConnection, table: str, key: int, names: Iterable[str]) -> None:
     """Tags or entities of a record, folded."""
     query = _PUT_NAME.format(table=table, column=_NAMES[table])
     connection.executemany(query, [(fold(name), key) for name in names])
 
 
-def rebuild_names(connection: sqlite3.Connection) -> None:
+def rebuild_names(connection: SqlConnection) -> None:
     """Make tags and entities those of their records, where they are not."""
     for table, column in _NAMES.items():
         stored = set(connection.execute(f"SELECT {column}, record FROM {table}"))
@@ -224,7 +225,7 @@ def rebuild_names(connection: sqlite3.Connection) -> None:
         connection.executemany(_PUT_NAME.format(table=table, column=column), names - stored)
 
 
-def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int | None = None) -> None:
+def note_changes(connection: SqlConnection, keys: Iterable[int], model: int | None = None) -> None:
     """Let other processes know. With a model, only its vectors changed, and only processes that search it reload."""
     # One statement: for each, SQLite writes the last number of the table anew.
     connection.execute(

@@ -9,7 +9,6 @@ from mindex.store.sql.retrieval import SqlRetrieval
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.keyword import KeywordSearch, read_terms
-from mindex.store.sqlite.queries import read_column
 from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ class SqliteRetrieval(SqlRetrieval[FileConnection]):
 
     def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
         with self._engine.read() as connection:
-            return tuple(read_column(connection, KNOWN_AS, foreign_id, program))
+            return tuple(connection.column(KNOWN_AS, foreign_id, program))
 
     def _search(self, read: Callable[[FileConnection, KeywordSearch], T]) -> T:
         """Read with the posting lists; without them if they are damaged."""

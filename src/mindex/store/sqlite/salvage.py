@@ -25,7 +25,7 @@ from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.errors import refused_by_disk
 from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.nul_replacement import replace_nul
-from mindex.store.sqlite.queries import batches, read_column, read_value
+from mindex.store.sqlite.queries import batches
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
 from mindex.store.sqlite.salvage_schema import open_source
 from mindex.store.sqlite.sql_connection import SqlConnection
@@ -189,7 +189,7 @@ class _Run:
     def _name_by_index(self, table: str, query: str) -> None:
         """Name the rows that were on pages which cannot be read."""
         counts = self._tables[table]
-        saved = set(read_column(self._target, f"SELECT rowid FROM {table}"))
+        saved = set(self._target.column(f"SELECT rowid FROM {table}"))
         with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
             for key, name in self._source.execute(query):
                 if key not in saved:
@@ -228,8 +228,8 @@ class _Run:
         for id_, number in self._target.execute(_WITHOUT_ROW).fetchall():
             (change,) = read_changes(self._target, "change = ?", number)
             key = self._keys.get(id_)
-            if key is None or read_value(self._target, "SELECT 1 FROM records WHERE key = ?", key):
-                key = read_value(self._target, "SELECT coalesce(max(key), 0) + 1 FROM records")
+            if key is None or self._target.value("SELECT 1 FROM records WHERE key = ?", key):
+                key = self._target.value("SELECT coalesce(max(key), 0) + 1 FROM records")
             try:
                 record_rows.insert_row(self._target, key, change.after)
             except sqlite3.IntegrityError:  # its number belongs to another one
@@ -260,7 +260,7 @@ class _Run:
 
     def _complete_history(self) -> None:
         """Say in the history of an entry where changes of it are lost."""
-        ids = read_column(self._target, "SELECT id FROM records WHERE kind != 'chunk' ORDER BY key")
+        ids = self._target.column("SELECT id FROM records WHERE kind != 'chunk' ORDER BY key")
         statements = SqliteEntryStatements(self._target)
         for batch in batches(ids):
             for record in record_rows.read_records(self._target, batch, retired=True):
@@ -272,7 +272,7 @@ class _Run:
 
     def _number_entries(self) -> None:
         statements = SqliteEntryStatements(self._target)
-        highest = read_value(self._target, "SELECT coalesce(max(number), 0) FROM records")
+        highest = self._target.value("SELECT coalesce(max(number), 0) FROM records")
         statements.raise_number(max(statements.last_number(), highest))
         if not self._tables["program_numbers"].read:  # of a file that an older version made
             program_numbers.put_former(self._target)

@@ -13,7 +13,7 @@ from mindex.store.sql.vector_store import SqlVectorStore
 from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.file_access import FileConnection
-from mindex.store.sqlite.queries import marks, read_among, read_column, read_value
+from mindex.store.sqlite.queries import marks
 from mindex.store.sqlite.row_checksums import is_sound
 from mindex.store.sqlite.sql_connection import SqlConnection
 
@@ -47,8 +47,8 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
 
     def pending(self, model: Model) -> int:
         with self._engine.read() as connection:
-            live = read_value(connection, "SELECT count(*) FROM records WHERE retired_at IS NULL")
-            return int(live - read_value(connection, _COUNT_EMBEDDED, model.fingerprint))
+            live = connection.value("SELECT count(*) FROM records WHERE retired_at IS NULL")
+            return int(live - connection.value(_COUNT_EMBEDDED, model.fingerprint))
 
     def pending_records(
         self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
@@ -56,7 +56,7 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else _AS_STORED
         with self._engine.read() as connection:
             key = space_rows.key_of(connection, model.fingerprint) or -1
-            pending = read_column(connection, _PENDING.format(among=among), key, *ids, limit)
+            pending = connection.column(_PENDING.format(among=among), key, *ids, limit)
             return record_rows.read_records(connection, pending)
 
     def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
@@ -72,7 +72,7 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         import numpy as np  # a keyword search does without
 
         with self._engine.read() as connection:
-            rows = read_among(connection, VECTORS_OF_RECORDS, ids, model.fingerprint)
+            rows = connection.among(VECTORS_OF_RECORDS, ids, model.fingerprint)
             found = {
                 id_: RecordVectors(id_, np.frombuffer(row[3], np.float32).reshape(-1, model.dimensions), row[2])
                 for id_, *row, stored in rows

@@ -22,7 +22,7 @@ from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.postings import NEEDED_CHANGES
-from mindex.store.sqlite.queries import batches, read_among, read_column, read_value, scored_records
+from mindex.store.sqlite.queries import batches, scored_records
 from mindex.store.sqlite.record_rows import note_changes, read_records
 from mindex.store.sqlite.row_checksums import CHECKED, note_damage, sound_rows
 from mindex.store.sqlite.sql_connection import SqlConnection
@@ -120,7 +120,7 @@ class SqliteVectors:
             found = loaded.index.neighbours(
                 queries, limit, least, lambda keys: _fetch(connection, key, keys, model.dimensions), allowed
             )
-            ids = dict(read_among(connection, _IDS, sorted({one for keys in found for one in keys})))
+            ids = dict(connection.among(_IDS, sorted({one for keys in found for one in keys})))
         return tuple({ids[one]: cosine for one, cosine in keys.items() if one in ids} for keys in found)
 
     def _ranked(
@@ -161,7 +161,7 @@ class SqliteVectors:
         last = _last_change(connection)
         (packed,) = connection.execute("SELECT packed_seq FROM models WHERE key = ?", (model,)).fetchone()
         loaded = self._loaded.get(fingerprint)
-        file = read_value(connection, EPOCH), generation
+        file = connection.value(EPOCH), generation
         if loaded is not None and (loaded.model, (loaded.epoch, loaded.generation)) != (model, file):
             loaded = None
         if loaded is None or self._is_behind(connection, loaded, last, packed):
@@ -198,7 +198,7 @@ class SqliteVectors:
             for record, fluency, data, _ in rows:
                 if record in changed:
                     continue  # while it was being embedded: it stays pending
-                stored += read_column(connection, _PUT, key, fluency, data, record)
+                stored += connection.column(_PUT, key, fluency, data, record)
             note_changes(connection, stored, key)
         return len(stored)
 
@@ -236,7 +236,7 @@ class SqliteVectors:
         assert rows.codes is not None
         with self._database.write() as connection:
             query = "SELECT packed_seq FROM models WHERE key = ? AND fingerprint = ?"
-            packed = read_value(connection, query, model, fingerprint)
+            packed = connection.value(query, model, fingerprint)
             # The space was dropped, or another process packed it meanwhile.
             if packed is None or packed > seq or (packed == seq and not anew):
                 return
@@ -263,7 +263,7 @@ class SqliteVectors:
         differing = []
         for fingerprint in filter(None, (roles.active, roles.filling)):
             model = space_rows.key_of(connection, fingerprint)
-            dimensions = read_value(connection, "SELECT dimensions FROM models WHERE key = ?", model)
+            dimensions = connection.value("SELECT dimensions FROM models WHERE key = ?", model)
             if model is None:
                 continue
             loaded = _load(connection, model, dimensions, (None, 0))
@@ -290,14 +290,14 @@ class SqliteVectors:
 
 
 def _last_change(connection: SqlConnection) -> int:
-    return int(read_value(connection, "SELECT coalesce(max(seq), 0) FROM changes"))
+    return int(connection.value("SELECT coalesce(max(seq), 0) FROM changes"))
 
 
 def _is_due(connection: SqlConnection, model: int, packed: int) -> bool:
     """Whether so much of a space is unpacked that packing it is worth it."""
     count = "SELECT count(*) FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
-    changed = read_value(connection, count, model, packed)
-    held = read_value(connection, "SELECT count(*) FROM vectors WHERE model = ?", model)
+    changed = connection.value(count, model, packed)
+    held = connection.value("SELECT count(*) FROM vectors WHERE model = ?", model)
     return bool(changed > _BLOCK and changed > _PACK_SHARE * held)
 
 
@@ -305,7 +305,7 @@ def _changed(connection: SqlConnection, embedded: Mapping[str, str]) -> frozense
     """The records whose text is not the one that was embedded, whose hash is given, or that are not live any more."""
     from mindex.embedding_text import embedded_text  # its patterns are compiled; a search does without
 
-    texts = read_among(connection, _TEXTS, list(embedded))
+    texts = connection.among(_TEXTS, list(embedded))
     stored = {id_: Record(id_, kind, text, title=title) for id_, kind, text, title in texts}
     chunks = [id_ for id_, record in stored.items() if record.kind == "chunk"]
     stored |= {record.id: record for record in read_records(connection, chunks)}
@@ -375,9 +375,7 @@ def _encode(rows: Sequence[tuple[int, float, bytes]], dimensions: int) -> Block:
 
 
 def _fetch(connection: SqlConnection, model: int, records: Sequence[int], dimensions: int) -> dict[int, Floats]:
-    rows = _sound(
-        connection, read_among(connection, _SELECT + " WHERE model = ? AND record IN {marks}", records, model)
-    )
+    rows = _sound(connection, connection.among(_SELECT + " WHERE model = ? AND record IN {marks}", records, model))
     return {record: np.frombuffer(data, np.float32).reshape(-1, dimensions) for record, _, data in rows}
 
 
@@ -386,7 +384,7 @@ def _groups_of_rows(connection: SqlConnection, loaded: _Loaded) -> Groups:
     if loaded.groups is None:
         return loaded.index.groups_of(_groups(connection.execute(_ENTRIES).fetchall()))
     known = len(loaded.groups)
-    rows = list(read_among(connection, _KINDS, np.unique(loaded.index.keys_from(known)).tolist()))
+    rows = list(connection.among(_KINDS, np.unique(loaded.index.keys_from(known)).tolist()))
     return np.concatenate([loaded.groups, loaded.index.groups_of(_groups(rows), known)])
 
 
@@ -415,6 +413,6 @@ def _allowed(connection: SqlConnection, loaded: _Loaded, filters: Filters) -> ND
     if replace(filters, include_expired=whose.include_expired) == whose:
         if len(loaded.scopes) >= _MAX_SCOPES:
             loaded.scopes.clear()
-        soonest = read_value(connection, "SELECT min(expires_at) FROM records WHERE expires_at > ?", now)
+        soonest = connection.value("SELECT min(expires_at) FROM records WHERE expires_at > ?", now)
         loaded.scopes[filters] = _Scope(rows, loaded.seq, inf if soonest is None else soonest)
     return rows
