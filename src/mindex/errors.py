@@ -167,3 +167,9 @@ class SecretError(MindexError):
     """A text that holds a secret, in strict mode. It names the kinds, never the secret."""
 
     kind = "secret"
+
+
+def token_name_taken(name: str) -> ConflictError:
+    return ConflictError(
+        f"there is a token '{name}' already", f"choose another name, or take it back with `mindex token revoke {name}`"
+    )

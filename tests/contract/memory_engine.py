@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from mindex.datatypes import Check, Report
 from mindex.datatypes.access_tokens import Token
+from mindex.errors import token_name_taken
 from mindex.store.base import (
     GROUPS,
     CacheStore,
@@ -33,7 +34,6 @@ from mindex.store.base import (
     VectorStore,
     unsupported,
 )
-from mindex.store.rules.access_tokens import name_taken
 from tests.contract.memory_engine_entries import MemoryEntries
 from tests.contract.memory_engine_files import MemoryFiles
 from tests.contract.memory_engine_retrieval import MemoryRetrieval
@@ -149,7 +149,7 @@ class MemoryTokens:
     def add(self, token: Token) -> None:
         with self._connection.write() as tables:
             if token.name in tables.tokens:
-                raise name_taken(token.name)
+                raise token_name_taken(token.name)
             tables.tokens[token.name] = token
 
     def remove(self, name: str) -> bool:

@@ -28,12 +28,12 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
+from mindex.store.results import UsageCounts
 from mindex.store.rules import entry_rules as rules
 from mindex.store.rules import program_numbers as numbering
+from mindex.store.rules.entry_rules import targets_by_source
 from mindex.store.rules.filters import admits
 from mindex.store.rules.import_entries import restore
-from mindex.store.rules.link_targets import targets_by_source
-from mindex.store.usage_counts import UsageCounts
 from tests.contract.memory_engine_tables import Accesses, Connection, Database, Tables
 from tests.contract.memory_engine_vectors import export_vectors, put_exported_vectors
 

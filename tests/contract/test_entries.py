@@ -12,7 +12,7 @@ from mindex.datatypes import Change, Filters, MemoryStatistics, Record, Session,
 from mindex.datatypes.consolidation import FROM
 from mindex.errors import ConflictError, NotFoundError
 from mindex.store.base import Access, RetryPolicy, Store
-from mindex.store.usage_counts import UsageCounts
+from mindex.store.results import UsageCounts
 from tests.contract.records import EVERYONE, found, memory_of, turn, update
 
 

@@ -17,7 +17,7 @@ from mindex.datatypes.sync import SyncReport
 from mindex.memory import Memory
 from mindex.store.base import Store
 from mindex.store.open import open_store
-from mindex.store.rules.undo_batch_ids import UNDO_OF
+from mindex.store.rules.changes import UNDO_OF
 
 OPTIONS = {"embedding.provider": "none"}
 START = 1_767_225_600_000  # 2026-01-01

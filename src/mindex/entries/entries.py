@@ -49,7 +49,7 @@ from mindex.limits import MAX_FIELD, MAX_NAME
 from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Page, RankingSignals, Revision, Store
-from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY
+from mindex.store.rules.changes import SUPERSEDED_BY
 from mindex.store.transactions import in_transaction
 from mindex.time_parser import parse_expiry
 from mindex.type_rules import MEMORY_TYPES

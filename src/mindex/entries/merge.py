@@ -10,7 +10,7 @@ from mindex.entries.entries import Entries
 from mindex.entries.new_memory import NewMemory
 from mindex.errors import ConflictError
 from mindex.store.base import Store
-from mindex.store.rules.undo_batch_ids import CONSOLIDATED
+from mindex.store.rules.changes import CONSOLIDATED
 from mindex.store.transactions import in_transaction
 
 # The field in which a merged memory lists the ids of its originals.

@@ -18,7 +18,7 @@ from mindex.entries.profile_record import with_data as profile_with
 from mindex.entries.references import find_entry
 from mindex.errors import NotFoundError
 from mindex.store.base import Store
-from mindex.store.rules.undo_batch_ids import SUPERSEDED_BY, UNDO_OF
+from mindex.store.rules.changes import SUPERSEDED_BY, UNDO_OF
 from mindex.store.transactions import in_transaction
 
 # The time of an added memory is that of its making, before the transaction waited for other writers.

@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from mindex.datatypes.access_tokens import Token
     from mindex.datatypes.spaces import EmbedderSpec, Space
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.results import UsageCounts
     from mindex.store.sync_rows import MergedRecord, SyncRow
-    from mindex.store.usage_counts import UsageCounts
 
 GROUPS = frozenset({"files", "entries", "retrieval", "vectors", "caches", "tokens", "maintenance", "sync"})
 

@@ -20,6 +20,7 @@ from mindex.store.record_json import decode_object as decode_object
 from mindex.store.record_json import encode as encode
 from mindex.store.rules import bm25 as bm25
 from mindex.store.rules import spaces as spaces
+from mindex.store.rules.changes import is_as_last_changed as is_as_last_changed
 from mindex.store.rules.chunks import PlacedChunk as PlacedChunk
 from mindex.store.rules.chunks import StoredChunk as StoredChunk
 from mindex.store.rules.chunks import plan_chunks as plan_chunks
@@ -33,7 +34,6 @@ from mindex.store.rules.filters import path_matches as path_matches
 from mindex.store.rules.kind_groups import KindGroup as KindGroup
 from mindex.store.rules.kind_groups import first_of_each_group as first_of_each_group
 from mindex.store.rules.kind_groups import kind_group as kind_group
-from mindex.store.rules.last_change import is_as_last_changed as is_as_last_changed
 from mindex.store.rules.program_numbers import former_slots as former_slots
 from mindex.store.rules.spaces import Former as Former
 from mindex.store.rules.spaces import SpaceRoles as SpaceRoles

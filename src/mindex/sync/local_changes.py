@@ -9,7 +9,7 @@ from mindex.datatypes import Change, Record
 from mindex.errors import MindexError
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
-from mindex.store.rules.undo_batch_ids import UNDO_OF
+from mindex.store.rules.changes import UNDO_OF
 from mindex.store.sync_rows import SyncRow
 from mindex.sync.edits import Edit, decode_edit, encode_edit
 from mindex.sync.field_changes import value_at

@@ -9,7 +9,7 @@ from mindex.entries.profile_record import profile_id
 from mindex.errors import UsageError
 from mindex.ids import short_hash
 from mindex.store.export_rows import ExportRow
-from mindex.store.rules.undo_batch_ids import implied_batch
+from mindex.store.rules.changes import implied_batch
 
 
 @dataclass(frozen=True, slots=True)

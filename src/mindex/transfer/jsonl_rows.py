@@ -17,7 +17,7 @@ from mindex.datatypes import Change, Collection, Document, Record
 from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.errors import MindexError
 from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, Extraction, Link
-from mindex.store.rules.undo_batch_ids import implied_batch
+from mindex.store.rules.changes import implied_batch
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from mindex.errors import ConflictError, NotFoundError
 from mindex.ids import content_hash
 from mindex.nul import without_nul
 from mindex.store.results import AddOutcome, NewLink, Revision
-from mindex.store.rules.undo_batch_ids import batch_of
+from mindex.store.rules.changes import batch_of
 from mindex.values import replace
 
 
@@ -145,3 +145,11 @@ def same_memory(statements: EntryStatements, record: Record, now: int) -> str | 
     """The id of another live, unexpired memory of the record's agent that has its content."""
     content = content_hash(record.text)
     return statements.same_content([content], now, apart_from=record.id).get((record.agent, content))
+
+
+def targets_by_source(links: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return the targets of each source, in the order of the links."""
+    found: dict[str, list[str]] = {}
+    for source, target in links:
+        found.setdefault(source, []).append(target)
+    return {source: tuple(targets) for source, targets in found.items()}

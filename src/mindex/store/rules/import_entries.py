@@ -24,10 +24,10 @@ from mindex.store.export_rows import (
     RestoreOptions,
     RestoreOutcome,
 )
+from mindex.store.rules.changes import implied_batch
 from mindex.store.rules.entry_rules import EntryStatements, folded_value, unique_value
 from mindex.store.rules.program_numbers import NumberStatements, claim, is_numbered, taken_slots
 from mindex.store.rules.spaces import model_from_fingerprint
-from mindex.store.rules.undo_batch_ids import implied_batch
 
 # An agent has one record of these kinds under each id: another agent's with the same id is not the same.
 _PLACES = frozenset({"profile", "note"})

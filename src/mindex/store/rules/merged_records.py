@@ -6,8 +6,8 @@ from typing import Protocol
 
 from mindex.datatypes import Change, Record
 from mindex.nul import without_nul
+from mindex.store.rules.changes import UNDO_OF
 from mindex.store.rules.entry_rules import EntryStatements, same_memory, unique_holder
-from mindex.store.rules.undo_batch_ids import UNDO_OF
 from mindex.store.sync_rows import MergedChange, MergedRecord
 
 

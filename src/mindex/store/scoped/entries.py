@@ -7,8 +7,7 @@ from dataclasses import replace
 from mindex.datatypes import Change, MemoryStatistics, PurgeResult, Record, SessionPage
 from mindex.store.base import AddOutcome, EntryStore, NewLink, RetryPolicy, Revision
 from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.store.rules.entry_rules import no_entry
-from mindex.store.rules.link_targets import targets_by_source
+from mindex.store.rules.entry_rules import no_entry, targets_by_source
 from mindex.store.scoped.rules import ScopedGroup, for_all, narrowed, unchanged
 
 

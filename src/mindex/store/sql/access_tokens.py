@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic
 
 from mindex.datatypes.access_tokens import Token
-from mindex.store.rules.access_tokens import name_taken
+from mindex.errors import token_name_taken
 from mindex.store.sql.dialect import S
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class SqlTokens(Generic[S]):
 
         def insert(statements: S) -> None:
             if statements.value("SELECT 1 FROM tokens WHERE name = ?", token.name):
-                raise name_taken(token.name)
+                raise token_name_taken(token.name)
             statements.run(f"INSERT INTO tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
         self._engine.write(insert, durable=True)

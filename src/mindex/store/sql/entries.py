@@ -14,7 +14,7 @@ from mindex.nul import without_nul
 from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.rules import entry_rules as rules
 from mindex.store.rules import program_numbers as numbering
-from mindex.store.rules.link_targets import targets_by_source
+from mindex.store.rules.entry_rules import targets_by_source
 from mindex.store.sql import access_log, program_numbers
 from mindex.store.sql.dialect import Condition, S, join
 from mindex.store.sql.links import read_linked_pairs, restore_links, set_links
@@ -23,9 +23,9 @@ from mindex.store.sql.links import read_linked_pairs, restore_links, set_links
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, MemoryStatistics, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
+    from mindex.store.results import UsageCounts
     from mindex.store.sql.export import SqlExport
     from mindex.store.sql.statements import Engine
-    from mindex.store.usage_counts import UsageCounts
 
 LARGEST_OFFSET = 2**62  # the engines count in 64 bits
 # A page of changes, forwards from a moment and behind a change number of that moment, or backwards.

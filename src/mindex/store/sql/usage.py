@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mindex.store.results import UsageCounts
 from mindex.store.sql.dialect import Condition
-from mindex.store.usage_counts import UsageCounts
 
 if TYPE_CHECKING:
     from mindex.store.sql.statements import Statements

@@ -17,7 +17,7 @@ from mindex.datatypes import Change, Progress, Report
 from mindex.datatypes.reports import RepairedTable, RepairReport
 from mindex.errors import ConflictError, NotFoundError
 from mindex.private_files import make_private_folder
-from mindex.store.rules.last_change import is_as_last_changed
+from mindex.store.rules.changes import is_as_last_changed
 from mindex.store.sqlite import program_numbers, record_rows, row_checksums
 from mindex.store.sqlite.deep_check import JSON_COLUMNS
 from mindex.store.sqlite.engine import rebuild_words
