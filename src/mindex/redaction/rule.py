@@ -52,15 +52,3 @@ class Rule:
 
     def compiled(self, source: str) -> re.Pattern[str]:
         return _compiled(source, self.any_case)
-
-
-def any_case(
-    kind: str,
-    source: str,
-    starts: tuple[str, ...],
-    check: Check | None = None,
-    hints: tuple[str, ...] = (),
-    head: str = "",
-) -> Rule:
-    """A rule whose words are found in upper and lower case."""
-    return Rule(kind, source, starts, check, any_case=True, hints=hints, head=head)
