@@ -209,7 +209,7 @@ class SearchService:
             retrieved = retrieve(retrieval, query)
         except EmbeddingError as error:
             retrieval, retrieved = self._retrieved_again(query, error)
-        if retrieval.space is not None and (notes := self._selection.notes()):
+        if query.mode != "keyword" and (notes := self._selection.notes()):
             retrieved = replace(retrieved, notes=(*retrieved.notes, *notes))
         return rank(retrieval, retrieved, query, self._ranking, self._stages, domain)
 
