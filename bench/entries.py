@@ -55,7 +55,7 @@ def entries_bulk(ground: Ground) -> Row:
     for turn in range(rounds):
         path = ground.scratch(f"entries-bulk-{turn}") / "memory.db"
         with Memory(path, options={"embedding.provider": "none"}) as memory:
-            # Each step gets texts of its own, which no cache knows.
+            # Each step gets its own texts, which are in no cache.
             whole, ruled_texts, analysed_texts = (
                 [NewMemory(text) for text in sentences(ground, ground.sizes.small, salt + turn)]
                 for salt in (40, 50, 60)

@@ -1,6 +1,6 @@
 """Rows that compare this version of mindex with another one: `python bench/speed.py --only … --against PYTHON`.
 
-Each side is a process of its own interpreter, which uses only what every version has: the command and `Memory`. The two
+Each side is a process of a separate interpreter. It uses only what every version has: the command and `Memory`. The two
 take turns, each with its own database and caches, and medians of the CPU time of a process are compared.
 """
 

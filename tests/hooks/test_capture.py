@@ -220,5 +220,5 @@ def test_an_agent_may_send_the_question_before_and_the_answer_alone(project: Pro
 
 
 def test_a_file_that_is_no_transcript_is_refused(project: Project) -> None:
-    with pytest.raises(UsageError, match="is no transcript"):
+    with pytest.raises(UsageError, match="is not a transcript"):
         project.hook("stop", transcript_path="/etc/passwd")

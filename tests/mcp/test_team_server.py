@@ -417,7 +417,7 @@ def test_the_name_of_the_public_address_is_accepted_and_no_other(tmp_path: Path)
         assert team.post(token, headers={"Host": "other.example"}).status_code == 421
         assert team.post(token, headers={"Host": "memory.example", "Origin": "https://evil.example"}).status_code == 403
         assert team.get("/metrics", token, follow_redirects=False).status_code == 403
-    with pytest.raises(ConfigError, match=r"is no address; write https://memory\.example"):
+    with pytest.raises(ConfigError, match=r"is not a URL; write https://memory\.example"):
         allowed_hosts("127.0.0.1", "memory.example")
 
 

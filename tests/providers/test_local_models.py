@@ -319,7 +319,7 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
     (folder / "model.onnx").unlink()
 
     assert "has no model.onnx" in fails(folder)
-    assert "is no ONNX model" in fails(folder / "tokenizer.json")
+    assert "is not an ONNX model" in fails(folder / "tokenizer.json")
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_dimensions_that_contradict_each_other(tmp_path: Path) -> None:
 def test_a_cross_encoder_in_an_embedders_place(tmp_path: Path) -> None:
     folder = onnx_models.cross_encoder(tmp_path / "pairs", rows(width=1))
 
-    assert "'logits' of shape [1, 1]: it is no embedding model" in fails(folder)
+    assert "'logits' of shape [1, 1]: it is not an embedding model" in fails(folder)
 
 
 def test_a_model_with_unknown_inputs_is_an_error(tmp_path: Path) -> None:

@@ -209,11 +209,11 @@ def test_a_broken_model(tmp_path: Path) -> None:
 def test_a_classifier_of_many_classes_is_no_reranker(tmp_path: Path, width: int) -> None:
     folder = onnx_models.cross_encoder(tmp_path / "pairs", rows(width))
 
-    assert f"'logits' of shape [1, {width}]: it is no cross-encoder" in fails(folder)
+    assert f"'logits' of shape [1, {width}]: it is not a cross-encoder" in fails(folder)
 
 
 def test_an_embedder_is_no_reranker(tmp_path: Path) -> None:
-    assert "it is no cross-encoder" in fails(onnx_models.embedder(tmp_path / "words"))
+    assert "it is not a cross-encoder" in fails(onnx_models.embedder(tmp_path / "words"))
 
 
 def test_a_tokenizer_that_cannot_join_a_pair(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a server answers, and what is sent to it: vectors that make no sense, texts that are too long."""
+"""What a server answers, and what is sent to it: invalid vectors, texts that are too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.providers.servers import ACCOUNT, ModelServer, Trick, changed, status
 pytestmark = pytest.mark.usefixtures("alone")
 
 
-# ── answers that make no sense ────────────────────────────────────────────────────────────────────────────────
+# ── invalid responses ────────────────────────────────────────────────────────────────────────────────
 
 
 def replaced(value: object) -> Trick:
@@ -75,7 +75,7 @@ def test_indexes_that_make_no_sense_are_an_error(server: ModelServer, change: Ca
     embedder.load()
     server.tricks.append(changed(lambda body: {**body, "data": change(body["data"])}))
 
-    with pytest.raises(EmbeddingError, match="indexes that make no sense"):
+    with pytest.raises(EmbeddingError, match="invalid indexes"):
         embedder.embed(["one", "two"])
 
 

@@ -292,7 +292,7 @@ def test_a_skill_is_added_with_its_schedule_and_changed(team: Team, browser: Bro
     assert team.memory.skills.get("Standup").fields["trigger_config"] == {"schedule": "0 8 * * 1-5"}
     refused = browser.send("/skills/add", trigger_config="at nine", **given)
     assert refused.status_code == 400
-    assert "trigger config is no JSON" in refused.text
+    assert "trigger config is not JSON" in refused.text
 
 
 def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(team: Team, browser: Browser) -> None:

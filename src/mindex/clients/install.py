@@ -32,7 +32,7 @@ class Installer:
     machine: Machine
     project: Path | None = None
     dry_run: bool = False
-    force: bool = False  # also where the agent was not found
+    force: bool = False  # even if the client was not found
 
     @property
     def scope(self) -> Scope:
@@ -174,7 +174,7 @@ def _starts(command: tuple[str, ...], trusted: bool, problems: dict[tuple[str, .
 
 
 def command_of(entry: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the command line of an entry, in whichever form; empty where it names none."""
+    """Return the command line of an entry, in any form; empty if it has none."""
     command, args = entry.get("command"), entry.get("args")
     first = command if isinstance(command, list) else [command] if isinstance(command, str) and command else []
     return tuple(map(str, [*first, *(args if isinstance(args, list) else [])]))

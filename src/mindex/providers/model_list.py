@@ -72,7 +72,7 @@ def _ready_made() -> Iterator[ListedModel]:
 
 
 def _of_the_hub() -> Iterator[ListedModel]:
-    """Yield the presets, pulled or not, and whatever else was pulled."""
+    """Yield the presets, pulled or not, and all other pulled models."""
     pulled = {model.name: model for model in pulled_models()}
     for row in PRESETS:
         model = pulled.pop(row.name, None)

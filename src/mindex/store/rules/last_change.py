@@ -6,7 +6,7 @@ from mindex.datatypes import Change, Record
 
 
 def is_as_last_changed(record: Record, changes: Sequence[Change]) -> bool:
-    """Whether an entry is as the last of its changes left it; also where it has none.
+    """Whether an entry is as the last of its changes left it; True if it has no history.
 
     Its text and whether it is retired: a repeated text sets `updated_at`, and an import adds foreign ids, without a
     change.

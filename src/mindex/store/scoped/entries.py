@@ -85,7 +85,7 @@ class ScopedEntries:
         return self._entries.numbers(program, self._rules.visible(ids))
 
     def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
-        """Give them also where the principal may only read: it is the server that counts."""
+        """Give them even if the principal may only read: it is the server that counts."""
         return self._entries.give_numbers(program, [record for record in records if self._rules.sees(record)])
 
     def agents(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class ScopedEntries:
     # ── accesses ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
-        """Log them also where the principal may only read: it is the server that counts."""
+        """Log them even if the principal may only read: it is the server that counts."""
         self._entries.log_access(accesses, oldest=oldest, rows=rows)
 
     def prune_access_log(self, *, oldest: int, rows: int) -> None:

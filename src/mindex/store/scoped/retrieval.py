@@ -80,7 +80,7 @@ class ScopedRetrieval:
         return self._retrieval.records_with_tokens(tokens, choose, self._rules.filters(filters), limit)
 
     def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
-        """Tokens of all records: spelling suggests one only where a record in scope holds it."""
+        """Tokens of all records: spelling suggests one only if a record in scope contains it."""
         return self._retrieval.terms(prefix, shortest=shortest, longest=longest, limit=limit)
 
     def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:

@@ -79,7 +79,7 @@ class ScopedVectors:
         return self._vectors.former_records(limit)
 
     def count_former(self) -> int:
-        """Not told to a principal that sees a part: the number would be that of all agents' records."""
+        """Unknown for a principal that sees a part: the number would be that of all agents' records."""
         return self._vectors.count_former() if self._rules.principal.is_unlimited else 0
 
     def pass_former(self, position: int) -> None:
@@ -130,7 +130,7 @@ class ScopedCaches:
 
 
 class ScopedMaintenance:
-    """Implements `mindex.store.base.Maintenance`. Counts are of what is seen; the size of the database is not told."""
+    """Implements `mindex.store.base.Maintenance`. Counts cover visible records; the database size is left out."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules

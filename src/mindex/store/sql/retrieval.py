@@ -16,7 +16,7 @@ from mindex.store.sql.entries import LARGEST_OFFSET
 if TYPE_CHECKING:
     from mindex.store.sql.statements import Engine, Statements
 
-# What ranking must know of a record `r`, and where it stands: the values that `to_signals` takes.
+# What ranking must know of a record `r`, and where it is: the values that `to_signals` takes.
 SIGNAL_COLUMNS = """
 coalesce(d.domain, ''), d.instruction, r.importance, r.created_at, coalesce(a.count, 0), a.last_at,
 coalesce(d.id, CASE WHEN r.kind = 'turn' THEN $session(r) END, '')

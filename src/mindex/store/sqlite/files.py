@@ -148,7 +148,7 @@ class SqliteFiles:
             return sum(_set_context(connection, id_, context) for id_, context in contexts)
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
-        self._engine.background.flush()  # contexts that wait to be cached must go, too
+        self._engine.background.flush()  # also removes contexts that wait to be cached
         with self._engine.write_transaction() as connection:
             for name in collections:
                 caches.forget_contexts(connection, name)
@@ -254,7 +254,7 @@ def _keep_chunk(connection: sqlite3.Connection, key: int, chunk: PlacedChunk) ->
 def _set_context(connection: sqlite3.Connection, id_: str, context: str) -> int:
     """The row and its words; its vector goes, for it was made of another text. Returns 1 if anything changed."""
     keys = read_column(connection, _SET_CONTEXT, id_, context)
-    for key in keys:  # none if it is gone meanwhile, or another process was faster
+    for key in keys:  # none if it was deleted, or another process was faster
         (record,) = record_rows.read_records(connection, [id_])
         keyword.remove(connection, [key])
         keyword.index(connection, key, record)

@@ -8,14 +8,14 @@ from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.queries import marks, read_value
 from mindex.values import dataclass, replace
 
-# A scope of at most so many records is counted for itself: how rare a word is among them, not among all. Each word is
-# looked up twice for that, so it has to be small.
+# In a scope of at most this size, words are counted in the scope: how rare a word is among them, not among all. Each
+# word is looked up twice for that, so it has to be small.
 _SMALL_SCOPE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The records that filters admit. `condition` is None where that is all of them; `size` is counted if small."""
+    """The records that filters admit. `condition` is None if that is all of them; `size` is counted if small."""
 
     condition: Condition | None = None
     size: int | None = None

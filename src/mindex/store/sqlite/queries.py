@@ -34,7 +34,7 @@ def read_column(connection: sqlite3.Connection, query: str, *parameters: object)
 def read_among(
     connection: sqlite3.Connection, query: str, values: Iterable[object], *parameters: object
 ) -> Iterator[Any]:
-    """The rows of a query for many values, some at a time; these stand for its `{marks}`, after other parameters."""
+    """The rows of a query for many values, some at a time; these replace its `{marks}`, after other parameters."""
     for batch in batches(values):
         yield from connection.execute(query.format(marks=marks(batch)), (*parameters, *batch))
 

@@ -226,7 +226,7 @@ def rebuild_names(connection: sqlite3.Connection) -> None:
 
 def note_changes(connection: sqlite3.Connection, keys: Iterable[int], model: int | None = None) -> None:
     """Let other processes know. With a model, only its vectors changed, and only processes that search it reload."""
-    # One statement: for each, SQLite writes the last number of the table anew.
+    # One statement: for each, SQLite rewrites the last number of the table.
     connection.execute(
         "INSERT INTO changes (record, model) SELECT value, ? FROM json_each(?)", (model, encode(list(keys)))
     )
