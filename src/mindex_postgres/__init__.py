@@ -11,7 +11,7 @@ MINDEX_INTERFACE = 1
 def open_database(url: str, options: OpenOptions) -> Store:
     """Open the database of a URL. Raises ConfigError without psycopg."""
     try:
-        from mindex_postgres.store import PostgresStore  # psycopg is there only where it was asked for
+        from mindex_postgres.store import PostgresStore  # psycopg is installed only on request
     except ModuleNotFoundError as error:
         raise missing_packages(error) from None
     return PostgresStore(
