@@ -30,7 +30,7 @@ def _administration(context: Context) -> Administration:
 
 
 def _agents(context: Context) -> tuple[str, ...]:
-    """The agent of --agent, which stands before all commands; here it is the one that is granted."""
+    """The agent of --agent, which precedes all commands; here it is the one that is granted."""
     return (context.agent,) if context.agent is not None else ()
 
 

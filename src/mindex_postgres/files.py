@@ -117,7 +117,7 @@ class PostgresFiles:
         return self._engine.write(lambda transaction: _set_contexts(transaction, contexts))
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
-        self._engine.background.flush()  # contexts that wait to be cached must go, too
+        self._engine.background.flush()  # also removes contexts that wait to be cached
 
         def drop(transaction: Transaction) -> int:
             for name in collections:
@@ -280,7 +280,7 @@ def _set_contexts(transaction: Transaction, contexts: Sequence[tuple[str, str]])
     changed = 0
     for id_, context in contexts:
         owner = transaction.value(_SET_CONTEXT, context, id_, context)
-        if owner is None:  # it is gone meanwhile, or another process was faster
+        if owner is None:  # it was deleted, or another process was faster
             continue
         (record,) = record_rows.read_records(transaction, [id_])
         words.remove(transaction, [owner], [id_])

@@ -18,7 +18,7 @@ _DEPTH = 2
 _AROUND = 2  # lines shown before and after an edit
 _MEMORY = (
     f"Files that stay between conversations, under {ROOT}. view: a directory, or a file with line numbers; create: a"
-    " new file; str_replace: a text that stands in it once; insert: after a line, 0 is the start; delete, rename: a"
+    " new file; str_replace: a text that occurs in it once; insert: after a line, 0 is the start; delete, rename: a"
     f" file or directory. View {ROOT} before you start, and keep in it what you would need to go on. Never secrets."
 )
 # The arguments that a command needs.
