@@ -168,7 +168,7 @@ def test_the_links_of_the_readme_lead_somewhere() -> None:
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    # In a process of its own: a command keeps the help option that it was first asked for.
+    # In a separate process: a command keeps the help option that it was first asked for.
     code = "import json, runpy; print(json.dumps(runpy.run_path('scripts/reference')['pages']()))"
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True).stdout
     for name, text in json.loads(printed).items():

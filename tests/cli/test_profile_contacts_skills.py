@@ -352,7 +352,7 @@ def test_a_text_does_not_replace_an_object_of_the_profile_unless_asked_to(mindex
     assert mindex("profile", "set", "--remove", "user", "--replace").code == 2
 
 
-def test_two_contacts_of_one_name_are_told_when_added_and_when_asked_for(mindex: Mindex) -> None:
+def test_two_contacts_of_one_name_are_reported_by_add_and_get(mindex: Mindex) -> None:
     first = add_contact(mindex, "Anna", company="Acme")
     added = mindex("contact", "add", "Anna", "--phone", "+47 1", "--link", "x")
     assert added.code == 2 and "--links" in added.err

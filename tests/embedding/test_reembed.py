@@ -136,9 +136,7 @@ def test_a_dry_run_reports_how_much_and_changes_nothing(filled: Memory, other: M
     assert asked_for(other, "pier 5") < 20
 
 
-def test_a_model_with_other_dimensions_gets_a_space_of_its_own(
-    filled: Memory, server: ModelServer, alone: Path
-) -> None:
+def test_a_model_with_other_dimensions_gets_its_own_space(filled: Memory, server: ModelServer, alone: Path) -> None:
     server.dimensions = 32
     assert filled.search(QUESTION).tier == "keyword"
     done = filled.models.reembed()

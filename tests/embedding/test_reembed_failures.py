@@ -45,7 +45,7 @@ def spaces(memory: Memory) -> list[tuple[str, int, int, bool, int]]:
 
 
 def after(records: int, change: Callable[[], object]) -> Callable[[Progress], None]:
-    """Do something once so many records have their new vectors."""
+    """Do something once this number of records has new vectors."""
     done: list[object] = []
 
     def report(progress: Progress) -> None:

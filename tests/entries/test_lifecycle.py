@@ -642,7 +642,7 @@ TestAnyOrder = AnyOrder.TestCase
 
 
 def _word(number: int) -> str:
-    """A word of its own for each number, and no part of another."""
+    """A different word for each number, not a part of another."""
     return "zz" + "".join("bcdfghjklm"[int(digit)] for digit in f"{number:04}")
 
 
@@ -756,7 +756,7 @@ def test_of_two_entries_with_one_foreign_id_the_one_that_is_not_forgotten_is_mea
     assert memory.forget("mem_a1").record == live
 
 
-def test_a_bare_number_is_no_id_of_another_program(memory: Memory) -> None:
+def test_a_bare_number_is_not_an_id_of_another_program(memory: Memory) -> None:
     memory.add("The pier is green", fields={"foreign_ids": {"mudpuppy": "3"}})
     with pytest.raises(NotFoundError):
         memory.forget("3")

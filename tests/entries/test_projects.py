@@ -75,7 +75,7 @@ def test_what_is_linked_again_stays_one_source_and_keeps_its_time_and_report(mem
     assert again == replace(first, type="repository", status="warning", message="slow", checked_at=again.checked_at)
     assert memory.projects.link("Atlas", address) == again
     assert len(memory.projects.sources(atlas.id)) == 1
-    assert len(memory.history(atlas.id)) == 4  # what changes nothing is no change
+    assert len(memory.history(atlas.id)) == 4  # an update without a difference is not a change
 
 
 def test_a_folder_is_looked_at_each_time(memory: Memory, atlas: Record, docs: Path) -> None:

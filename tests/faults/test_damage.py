@@ -257,7 +257,7 @@ def test_repair_reads_a_file_whose_list_of_tables_is_damaged(db: Path, tmp_path:
     assert (report.lost, report.sound) == (0, True)
 
 
-def test_a_table_whose_column_has_a_type_that_is_no_text_is_read(db: Path) -> None:
+def test_a_table_whose_column_has_a_type_that_is_not_text_is_read(db: Path) -> None:
     change(db, b"position   INTEGER", b"position   I\xceTEGER")
     with closing(sqlite3.connect(db)) as connection:
         assert [row.sound for row in scan_table(connection, "records")] == [True] * 3

@@ -36,7 +36,7 @@ async def found(client: Client, query: str, **arguments: object) -> list[dict[st
     return list(structured(await client.call_tool("search", {"query": query, **arguments}))["results"])
 
 
-async def test_conflicts_are_told_and_end_when_one_supersedes_the_other(client: Client) -> None:
+async def test_conflicts_are_reported_and_end_when_one_supersedes_the_other(client: Client) -> None:
     older = await remember(client, "Standup is at 9:30")
     result = await client.call_tool("remember", {"text": "Standup is at 10:00"})
     newer, why = structured(result)["id"], "different times: 9:30 and 10:00"

@@ -327,7 +327,7 @@ def test_ones_own_notes_have_no_splits(tmp_path: Path) -> None:
         read_set(notes(tmp_path / "notes", "- question: x\n  answer: plan.md"), split="dev")
 
 
-def test_a_folder_that_is_no_set_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_set_is_an_error(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "gone"):
         with pytest.raises(NotFoundError) as raised:
             read_set(folder)
@@ -337,7 +337,7 @@ def test_a_folder_that_is_no_set_is_an_error(tmp_path: Path) -> None:
 # ── a sample ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_sample_is_the_same_in_whatever_order_the_questions_come() -> None:
+def test_a_sample_is_the_same_in_any_order_of_the_questions() -> None:
     questions = [Question(f"q{number}", "x") for number in range(50)]
     chosen = sampled(questions, 7)
     assert len(chosen) == 7

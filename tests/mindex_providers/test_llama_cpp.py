@@ -154,11 +154,11 @@ def test_a_file_that_is_not_there(own_cache: Path, tmp_path: Path) -> None:
     ],
     ids=["empty", "text", "zip", "magic", "old", "values", "name", "nothing", "head", "half"],
 )
-def test_a_file_that_is_no_gguf_or_ends_too_early(
+def test_a_file_that_is_not_gguf_or_ends_too_early(
     own_cache: Path, tmp_path: Path, content: bytes | int, reason: str
 ) -> None:
     file = tmp_path / "broken.gguf"
-    if isinstance(content, int):  # so much of a real one
+    if isinstance(content, int):  # the first bytes of a real one
         with SMOLLM.open("rb") as whole:
             content = whole.read(content)
     file.write_bytes(content)
@@ -245,7 +245,7 @@ print(embedder.model.name, embedder.loaded, sorted({{"xllamacpp", "numpy", "http
     assert (done.stdout, done.stderr) == ("SmolLM2-135M-Instruct.Q4_1@b179c952 False []\n", "")
 
 
-# ── files that llama.cpp cannot stand ─────────────────────────────────────────────────────────────────────────
+# ── files that crash llama.cpp ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.slow
@@ -470,7 +470,7 @@ def test_threads_share_one_server_for_each_use() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_ever_printed_and_no_process_stays_behind(tmp_path: Path) -> None:
-    """Standard output may be the wire of a protocol: watched from outside, where C++ would write to it, too."""
+    """Standard output may be the wire of a protocol: watched from outside, where C++ would also write to it."""
     noted = tmp_path / "pids"
     program = f"""
 from mindex_providers import llama_cpp
@@ -576,7 +576,7 @@ def test_a_whole_memory_runs_on_gguf_models(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_indexing_and_search_work_with_a_file_that_is_no_gguf(own_cache: Path, tmp_path: Path, handbook: Path) -> None:
+def test_indexing_and_search_work_with_a_file_that_is_not_gguf(own_cache: Path, tmp_path: Path, handbook: Path) -> None:
     file = tmp_path / "none.gguf"
     file.write_text("this is no model")
     options = {f"{role}.{key}": value for role in ("embedding", "rerank", "generation")

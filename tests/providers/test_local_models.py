@@ -248,7 +248,7 @@ def test_texts_that_were_cut_are_counted(tmp_path: Path) -> None:
     assert embedder.cut == 2
 
 
-def test_an_empty_text_has_a_vector_even_where_the_tokenizer_adds_nothing(tmp_path: Path) -> None:
+def test_an_empty_text_has_a_vector_even_if_the_tokenizer_adds_nothing(tmp_path: Path) -> None:
     embedder = local(onnx_models.embedder(tmp_path / "words", words=tokenizer(special=False)))
 
     for vector in (embedder.embed_query(""), *embedder.embed(["", "cache key"])):
@@ -389,7 +389,7 @@ def test_a_model_that_would_be_read_wrongly_is_refused(tmp_path: Path, files: di
 
 
 @pytest.mark.parametrize("content", ["{", "[" * 100_000, "\ud800"])
-def test_settings_that_are_no_json(tmp_path: Path, content: str) -> None:
+def test_settings_that_are_not_json(tmp_path: Path, content: str) -> None:
     folder = onnx_models.embedder(tmp_path / "words")
     (folder / "sentence_bert_config.json").write_bytes(content.encode("utf-8", "surrogatepass"))
 

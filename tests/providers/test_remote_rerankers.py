@@ -41,7 +41,7 @@ def test_every_text_has_its_own_score_in_the_order_of_the_texts(provider: str, s
 
 
 @EACH
-def test_no_texts_are_no_request(provider: str, server: ModelServer) -> None:
+def test_without_texts_no_request_is_sent(provider: str, server: ModelServer) -> None:
     assert made(provider, server).score(QUERY, []) == []
     assert server.asked == []
 
@@ -106,9 +106,7 @@ def rows(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[Any], ob
         (lambda _: 7, "answers without scores"),
     ],
 )
-def test_an_answer_that_makes_no_sense_is_an_error(
-    server: ModelServer, change: Callable[[Any], object], said: str
-) -> None:
+def test_an_invalid_response_is_an_error(server: ModelServer, change: Callable[[Any], object], said: str) -> None:
     server.tricks.append(changed(change))
     reranker = made("http", server)
 

@@ -101,7 +101,9 @@ def test_one_connection_serves_one_request_after_the_other(server: ModelServer) 
         (status(200, b"\x1f\x8b rubbish", content_encoding="gzip"), "no JSON"),
     ],
 )
-def test_what_is_no_json_is_an_error_that_says_what_it_is(server: ModelServer, trick: Trick, shown: str) -> None:
+def test_a_response_that_is_not_json_is_an_error_that_says_what_it_is(
+    server: ModelServer, trick: Trick, shown: str
+) -> None:
     server.always = trick
 
     with pytest.raises(EmbeddingError, match=shown) as failed:
@@ -267,7 +269,7 @@ def test_a_redirect_in_a_circle_ends(server: ModelServer) -> None:
     assert len(server.asked) == 4
 
 
-def test_where_nothing_answers_the_error_says_how_to_start_it() -> None:
+def test_if_no_server_answers_the_error_says_how_to_start_it() -> None:
     url = f"http://127.0.0.1:{free_port()}"
 
     with pytest.raises(EmbeddingError) as failed:

@@ -1,4 +1,4 @@
-"""Every named kind of secret is found, whatever its value and wherever it stands."""
+"""Every named kind of secret is found, with any value and at any place."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_the_same_text_is_the_same_memory_unless_it_is_forgotten(memory: Memory)
     assert import_given(memory, same).added == 1
 
 
-def test_an_expired_memory_is_no_duplicate(memory: Memory) -> None:
+def test_an_expired_memory_is_not_a_duplicate(memory: Memory) -> None:
     old = ExportRow(memory_record("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
     assert import_given(memory, old, ExportRow(memory_record("The build runs on Tuesdays"))).added == 2
 
@@ -220,7 +220,7 @@ def test_an_agent_can_be_mapped_to_another(memory: Memory, other: Memory, tmp_pa
     assert {record.agent: record.text for record in everything(other)} == {"main": "Mine", "them": "Yours"}
 
 
-def test_a_copy_for_another_agent_gets_ids_of_its_own(memory: Memory, tmp_path: Path) -> None:
+def test_a_copy_for_another_agent_gets_new_ids(memory: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
     memory.transfer.export(tmp_path / "a.jsonl", agent="main")
     report = memory.transfer.import_(tmp_path / "a.jsonl", agent="eve")

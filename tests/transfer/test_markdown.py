@@ -159,7 +159,7 @@ def test_a_new_export_replaces_the_old_one(memory: Memory, tmp_path: Path) -> No
     assert [file for file in tmp_path.iterdir() if file.name.endswith(".part")] == []
 
 
-def test_a_file_that_is_no_export_is_not_replaced(memory: Memory, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_export_is_not_replaced(memory: Memory, tmp_path: Path) -> None:
     memory.add("A fact")
     out = tmp_path / "out"
     (out / "memories").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""MemoryExchange's rows are chunks of a collection of their own, which no indexing of folders touches."""
+"""MemoryExchange's rows are chunks of a separate collection, which no indexing of folders touches."""
 
 from __future__ import annotations
 
