@@ -92,7 +92,7 @@ class _Notes:
             raise UsageError(f"{names} is not in {self.folder}", "write the path below the folder")
         if not path.lower().endswith(SUFFIXES):
             kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-            raise UsageError(f"unsupported file type: {names}", f"use {kinds}")
+            raise UsageError(f"{names} has an unsupported file type", f"use {kinds}")
         if path in self.skipped:
             raise UsageError(f"{names} is not indexed: {self.skipped[path]}", "name a file that is")
         if path not in self.files:

@@ -403,7 +403,7 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
 def half_done(filled: Memory, server: ModelServer, alone: Path) -> None:
     server.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     server.always = status(404, {"error": {"message": "The model `first` does not exist"}})
-    with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
+    with pytest.raises(EmbeddingError, match="the old model is used until then"):
         filled.models.reembed(force=True)
     server.always = None
     for file in (alone / "breakers").glob("*"):

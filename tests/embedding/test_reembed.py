@@ -170,7 +170,7 @@ def half_done(filled: Memory, other: ModelServer, alone: Path) -> None:
     """Begin a change to the second model that fails on its way."""
     other.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     other.always = status(404, {"error": {"message": "The model `second` does not exist"}})
-    with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
+    with pytest.raises(EmbeddingError, match="the old model is used until then"):
         filled.models.reembed(model="second", url=other.url)
     other.always = None
     forgive(alone)

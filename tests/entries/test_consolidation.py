@@ -464,7 +464,7 @@ def test_a_memory_changed_during_the_run_is_not_superseded(opened: Open, add_old
     short, _ = (add_old(memory, text) for text in TEA)
     (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
-    with pytest.raises(ConflictError, match="changed meanwhile"):
+    with pytest.raises(ConflictError, match="changed in the meantime"):
         apply_merge(memory.entries, proposal)
     assert "Anna drinks water" in live(memory)
 

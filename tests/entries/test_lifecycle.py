@@ -204,7 +204,7 @@ def test_an_entry_is_changed_and_forgotten_by_its_number(memory: Memory) -> None
     assert memory.forget(f"#{number}").record == added.id
     assert memory.restore(f"#{number}").record == added.id
     assert memory.undo(f"#{number}")[0].record == added.id
-    with pytest.raises(NotFoundError, match="'#99' is nothing that was told"):
+    with pytest.raises(NotFoundError, match="there is no entry '#99'"):
         memory.forget("#99")
 
 
@@ -249,7 +249,7 @@ def test_unknown_and_ambiguous_ids_are_errors(memory: Memory) -> None:
 def test_a_chunk_is_not_a_memory(memory: Memory, handbook: Path) -> None:
     memory.index(handbook)
     chunk = memory.search("redis").hits[0].record
-    with pytest.raises(NotFoundError, match="a piece of a file"):
+    with pytest.raises(NotFoundError, match="a chunk of a file"):
         memory.forget(chunk.id)
 
 

@@ -108,7 +108,7 @@ def test_a_folder_with_git_in_it_is_a_repository_and_one_without_is_warned_about
     source = memory.projects.link(atlas.id, str(with_git))
     assert (source.type, source.status) == ("repository", "ok")
     source = memory.projects.link(atlas.id, str(docs), source_type="repository")
-    assert (source.status, source.message) == ("warning", "it is no git repository")
+    assert (source.status, source.message) == ("warning", "it is not a git repository")
 
 
 def test_the_status_of_what_is_elsewhere_is_unknown_until_it_is_reported(memory: Memory, atlas: Record) -> None:

@@ -293,7 +293,7 @@ def test_repair_refuses_a_damaged_header_a_target_that_exists_and_a_server(db: P
     (tmp_path / "there.db").write_text("something else")
     with pytest.raises(ConflictError, match="is there already"):
         Memory.repair(db, tmp_path / "there.db")
-    with pytest.raises(UsageError, match="is no file"):
+    with pytest.raises(UsageError, match="is not a file"):
         Memory.repair("postgresql://localhost/mindex", tmp_path / "new.db")
     change(db, b"SQLite format 3", b"SQLite fprmat 3")
     with pytest.raises(StoreError, match="restore a backup"):

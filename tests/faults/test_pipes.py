@@ -104,7 +104,7 @@ def test_a_pipe_is_refused_as_a_database_and_as_a_backup(db: Path, pipe: Path) -
         db, [["restore-backup", pipe, "--yes"], ["backup", pipe], ["doctor", "--repair", pipe]]
     )
     assert "is not a file" in restore.err
-    assert "is no backup of mindex" in backup.err
+    assert "is not a mindex backup" in backup.err
     assert "is there already" in repair.err
     for ran in run_all(pipe, [["search", "herons"], ["backup", db.with_name("b.db")], ["doctor", "--repair", "x.db"]]):
         assert ran.code == 1 and ran.err.startswith("error: "), ran

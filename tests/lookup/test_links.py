@@ -69,7 +69,7 @@ def test_a_reference_that_is_not_a_file_is_missing(memory: Memory) -> None:
     told = memory.add("Mara prefers tabs").id
     found = memory.get(f"links:{told}", "backlinks:nowhere.md")
     assert found.missing == (f"links:{told}", "backlinks:nowhere.md")
-    assert found.why == (f"'{told}' is no part of a file: only files have links", "no indexed file 'nowhere.md'")
+    assert found.why == (f"'{told}' is not a part of a file: only files have links", "no indexed file 'nowhere.md'")
     with pytest.raises(UsageError):
         memory.get("links:")
 

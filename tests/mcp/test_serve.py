@@ -141,7 +141,7 @@ def test_the_first_start_over_http_writes_the_owners_token_for_its_owner_only(
     [
         (
             ["--http", "0.0.0.0:0", "--no-token"],
-            "error: --no-token would open this memory to everyone who reaches 0.0.0.0;"
+            "error: --no-token would open this memory to every client that can reach 0.0.0.0;"
             " leave it out, or serve this machine only: --http PORT",
         ),
         (["--no-token"], "error: --no-token needs --http; add --http PORT"),

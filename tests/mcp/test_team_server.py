@@ -153,7 +153,7 @@ async def test_another_agents_id_is_not_found_and_its_name_is_refused(team: Team
     theirs = team.memory.add("Dora hides the spare key", agent="dora").id
     async with team.client(team.token("eva")) as client:
         missing = text(await client.call_tool("update", {"id": theirs, "text": "x"}))
-        assert missing.endswith("is nothing that was told; search for it, or `search` with kind: memory")
+        assert missing.endswith(f"there is no entry '{theirs}'; search for it, or `search` with kind: memory")
         assert missing.replace(theirs, "zzzzzz") == text(
             await client.call_tool("update", {"id": "zzzzzz", "text": "x"})
         )

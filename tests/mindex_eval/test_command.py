@@ -50,7 +50,7 @@ def test_a_set_is_measured_on_postgresql_and_nothing_stays_there(
 
 
 def test_only_postgresql_makes_a_database_for_a_run(garden: Path) -> None:
-    is_one_error(run_here("eval", garden, "--on", "azure://service/index"), "is no PostgreSQL database")
+    is_one_error(run_here("eval", garden, "--on", "azure://service/index"), "is not a PostgreSQL database")
 
 
 def test_several_sets_have_a_mean(garden: Path, stars: Path) -> None:

@@ -369,7 +369,7 @@ def test_a_full_disk_is_reported_before_the_download(
 
 @pytest.mark.parametrize("name", ["words", "../evil", "a/b/c", "", "https://hub/a/b", "harbour/.."])
 def test_a_name_that_no_model_can_have_is_a_wrong_call(name: str) -> None:
-    with pytest.raises(UsageError, match="is no model that can be pulled; name one as org/name, or one of"):
+    with pytest.raises(UsageError, match="it is not a model name; use org/name, or one of"):
         pull(name)
 
 

@@ -115,7 +115,7 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-be"])
 def test_a_file_in_another_encoding_is_not_an_export(exported: Path, other: Memory, encoding: str) -> None:
     exported.write_bytes(exported.read_text(encoding="utf-8").encode(encoding))
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         other.transfer.import_(exported, source="jsonl")
     with pytest.raises(UsageError, match="no file that mindex knows"):
         other.transfer.import_(exported)
@@ -133,9 +133,9 @@ def test_a_file_that_is_not_an_export_is_an_error_and_nothing_is_imported(
     file.write_bytes(content)
     with pytest.raises(UsageError):
         memory.transfer.import_(file)
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(file, source="jsonl")
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(file, source="markdown")
 
 
@@ -144,9 +144,9 @@ def test_a_folder_that_is_not_an_export_is_an_error(memory: Memory, tmp_path: Pa
     (tmp_path / "notes" / "plan.md").write_text("# A plan\n\nid: abcd\n")
     with pytest.raises(UsageError, match="no folder that mindex knows"):
         memory.transfer.import_(tmp_path / "notes")
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(tmp_path / "notes", source="markdown")
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(tmp_path / "notes", source="jsonl")
 
 

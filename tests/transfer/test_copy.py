@@ -329,7 +329,7 @@ def test_entries_added_during_a_copy_are_left_to_the_next_one_and_reported(new: 
 
         report = memory.transfer.copy(target, report=add)
     assert added
-    assert "entries were changed in the source meanwhile; run the copy again" in " ".join(report.notes)
+    assert "entries were changed in the source during the copy; run it again" in " ".join(report.notes)
     again = copy(source, target)
     assert again.verified and again.notes == ()
     assert_same(source, target)

@@ -340,7 +340,7 @@ def test_a_link_to_a_missing_record_is_not_stored(memory: Memory) -> None:
     report = import_given(
         memory, ExportRow(memory_record("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),))
     )
-    assert [one.reason for one in report.skipped] == ["a link has a weight that is no number"]
+    assert [one.reason for one in report.skipped] == ["a link has a weight that is not a number"]
 
 
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -361,7 +361,7 @@ def test_an_export_replaces_only_an_export(memory: Memory, tmp_path: Path) -> No
     memory.add("One")
     notes = tmp_path / "notes.txt"
     notes.write_text("my notes")
-    with pytest.raises(ConflictError, match="no export of mindex"):
+    with pytest.raises(ConflictError, match="not a mindex export"):
         memory.transfer.export(notes)
     assert notes.read_text() == "my notes"
     with pytest.raises(UsageError, match="is a folder"):

@@ -164,7 +164,7 @@ def test_a_file_that_is_not_an_export_is_not_replaced(memory: Memory, tmp_path: 
     out = tmp_path / "out"
     (out / "memories").mkdir(parents=True)
     (out / "memories" / "fact.md").write_text("my own")
-    with pytest.raises(ConflictError, match="no export of mindex"):
+    with pytest.raises(ConflictError, match="not a mindex export"):
         memory.transfer.export(out, format="markdown")
     assert files(out) == ["memories/fact.md"]
     (tmp_path / "file").write_text("x")

@@ -27,7 +27,7 @@ def find_entry(store: Store, reference: str) -> Record:
         record = _named(store, address["name"] if address else reference) if reference else None
     if record is None or record.kind == "chunk":
         what = f"'{reference}' is a chunk of a file" if record else f"there is no entry '{reference}'"
-        raise NotFoundError(what, "find its id with `mindex search` or `mindex list`")
+        raise NotFoundError(what, "search for it, or `mindex list --kind memory`")
     return record
 
 

@@ -106,7 +106,7 @@ def test_the_command_reports_an_error_in_one_line(tmp_path: Path) -> None:
     ran = run_here("--db", tmp_path / "ours.db", "import", tmp_path / "text.db", "--from", "mudpuppy")
     is_one_error(ran, "text.db", "not a database")
     ran = run_here("--db", tmp_path / "ours.db", "import", tmp_path / "text.db")
-    is_one_error(ran, "knows how to import", code=2)
+    is_one_error(ran, "unknown format of the", code=2)
 
 
 def _many(path: Path, rows: int = 2000) -> Path:
