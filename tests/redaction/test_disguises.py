@@ -96,7 +96,7 @@ def _token(name: str) -> str:
 
 
 @pytest.mark.parametrize("hidden", ["\u034f", "\ufe0f", "\u200b", "\ufe00", "\U000e0100", "\u3164"])
-def test_characters_that_nobody_sees_hide_no_token(hidden: str) -> None:
+def test_invisible_characters_hide_no_token(hidden: str) -> None:
     for name in TOKENS:
         left = REDACT.redact_text(f"use {hidden.join(_token(name))} for it")
         assert left.startswith("use [redacted:") and left.endswith("] for it"), name
