@@ -2,7 +2,7 @@
 
 What `time_window` reads in a question is a time here as well: `letzte Woche`, `hace dos meses`, `last summer`.
 
-A day, week, month or year stands for its beginning; weeks begin on Monday. A time without a zone is local: that is what
+A day, week, month or year means its start; weeks begin on Monday. A time without a zone is local: that is what
 a person typing a date means.
 """
 

@@ -138,7 +138,7 @@ def _event_time(store: Store, text: str, now: int, filters: Filters) -> QueryTim
 
 
 def _entry_about(store: Store, words: str, least: int, now: int, filters: Filters) -> Record | None:
-    """The best memory or turn with all of some words, which are at least so many."""
+    """The best memory or turn with all of some words, if they are at least this many."""
     tokens = parse_plain(words).tokens[:_MAX_EVENT_WORDS]
     if len(tokens) < least:
         return None

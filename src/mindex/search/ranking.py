@@ -46,9 +46,9 @@ RERANKED = 40
 _LIFTING = 50
 # This number of candidates that contain all of the query is compared with it by name.
 _MAX_NAMED = 30
-# So many candidates are read for the dates in their texts, if the query names a time.
+# This number of candidates is read for the dates in their texts, if the query names a time.
 _MAX_DATED = 60
-# A later stage may lift a candidate by so much: those this far below the page are read with it.
+# A later stage may lift a candidate by at most this: those this far below the page are read with it.
 _MAX_LIFT = 3.0
 
 

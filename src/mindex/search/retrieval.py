@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 # Records of the past have no stored vector: at most this number of them is embedded for one query.
 _MAX_EMBEDDED = 200
-# So many of each kind are retrieved from the window that a query names.
+# This number of each kind is retrieved from the window that a query names.
 _MAX_BETWEEN = 50
-# If it has none, so many from before it, and as many from the time after it: as long again and a week.
+# If it has none, this number from before it, and as many from the time after it: as long again and a week.
 _MAX_BESIDE = 3
 _BESIDE_MS = 7 * DAY_MS
 LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
@@ -232,7 +232,7 @@ def retrieve_between(of: Retrieval, query: Query, own: Retrieved, after: int, be
 
 
 def _entries_of(of: Retrieval, span: Filters) -> list[ScoredRecord]:
-    """The newest memories and turns of a span of time, whatever they say; if it has none, those nearest to it."""
+    """The newest memories and turns of a span of time, with any text; if it has none, those nearest to it."""
     entries = span if span.kinds else replace(span, kinds=("memory", "turn"))
     found = of.store.retrieval.list(entries, limit=_MAX_BETWEEN).records
     if not found and span.after is not None and span.before is not None:

@@ -213,8 +213,8 @@ def _parameter(option: Option) -> Parameter:
 
 # fmt: off
 _REASON = Parameter("reason", "string", "why, for the history")
-_AS_OF = Parameter("as_of", "string", "entries as they stood at this time")
-_BUDGET = Parameter("budget", "integer", "never more than so many tokens")
+_AS_OF = Parameter("as_of", "string", "entries as of this time")
+_BUDGET = Parameter("budget", "integer", "maximum number of tokens")
 _OPTIONS = tuple(_parameter(one) for one in MEMORY_OPTIONS if one.parameter)
 _PROPERTIES = tuple(one for one in _OPTIONS if one.name != "agent")
 OPERATIONS: tuple[Operation, ...] = (
