@@ -193,7 +193,7 @@ def test_agents_have_their_own_contacts(mindex: Mindex) -> None:
     mindex("contact", "add", "Bo", "--agent", "other")
     assert mindex("contact", "list", "--agent", "*", "--json").json["total"] == 2
     assert mindex("contact", "get", "Bo").code == 1
-    is_one_error(mindex("contact", "add", "Cy", "--agent", "*"), "nobody in particular", code=2)
+    is_one_error(mindex("contact", "add", "Cy", "--agent", "*"), "means all agents", code=2)
 
 
 # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────

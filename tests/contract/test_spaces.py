@@ -249,7 +249,7 @@ def test_another_edition_of_a_space_is_another_space(open_store: Open, store: St
     assert store.vectors.pending(again) == 3
     embed(store, again, "a", "b", "c")
     assert store.vectors.switch_space(again)
-    with pytest.raises(SpaceChangedError, match="embedded anew with test/old meanwhile"):
+    with pytest.raises(SpaceChangedError, match="embedded again with test/old during"):
         embed(open_store(), OLD, "a")
     store.vectors.drop_unused_spaces()
     (space,) = store.vectors.spaces()

@@ -652,7 +652,7 @@ def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, add_old
     model.answers = lambda *_: "no" if other.maintenance.consolidate(apply=True).retired else Fails(500)
     done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, live(memory), len(memory.history(long))) == (0, {TEA[1]}, 2)
-    assert "was changed meanwhile" in done.notes[0]
+    assert "was changed in the meantime" in done.notes[0]
 
 
 # ── undo ──────────────────────────────────────────────────────────────────────────────────────────────────────

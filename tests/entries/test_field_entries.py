@@ -165,7 +165,7 @@ def test_agents_do_not_see_the_contacts_of_others(memory: Memory, anna: Record) 
     with pytest.raises(NotFoundError):
         memory.contacts.get("Theirs")
     assert [hit.record.id for hit in memory.search("acme", kinds=["contact"]).hits] == [anna.id]
-    with pytest.raises(UsageError, match="nobody in particular"):
+    with pytest.raises(UsageError, match="means all agents"):
         memory.contacts.add(agent="*", name="All")
 
 

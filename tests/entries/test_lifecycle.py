@@ -133,7 +133,7 @@ def test_strict_mode_rejects_a_secret_and_stores_nothing(tmp_path: Path) -> None
         ("fine", {"confidence": float("nan")}, "0 .* to 1"),
         ("fine", {"expires": "someday"}, "not a time"),
         ("fine", {"expires": "2001-01-01"}, "past"),
-        ("fine", {"agent": "*"}, "nobody in particular"),
+        ("fine", {"agent": "*"}, "means all agents"),
     ],
 )
 def test_invalid_properties_are_errors_and_nothing_is_stored(

@@ -194,8 +194,8 @@ def test_what_cannot_be_a_source_is_refused(memory: Memory, atlas: Record) -> No
     for location, type_, message in (
         ("", "", "one line of 1 to"),
         ("two\nlines", "", "one line of 1 to"),
-        ("https://atlas.example.org", "folder", "is no folder"),
-        ("/srv/atlas", "address", "is no address"),
+        ("https://atlas.example.org", "folder", "is not a folder"),
+        ("/srv/atlas", "address", "is not a URL"),
         ("/srv/atlas", "planet", "one of folder, repository, address is expected"),
     ):
         with pytest.raises(UsageError, match=message):

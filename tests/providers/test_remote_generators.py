@@ -206,7 +206,7 @@ def test_failures_have_messages_and_recovery_is_automatic(provider: str, server:
     server.start()
     server.tricks.extend([status(500), status(429, retry_after="0")])
     assert generator.generate(PLAIN) == "ready"
-    for trick, said in ((html, "web page"), (garbage, "no JSON")):
+    for trick, said in ((html, "web page"), (garbage, "not JSON")):
         server.tricks.append(trick)
         with pytest.raises(GenerationError, match=said):
             generator.generate(PLAIN)

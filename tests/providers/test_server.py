@@ -90,15 +90,15 @@ def test_one_connection_serves_one_request_after_the_other(server: ModelServer) 
     ("trick", "shown"),
     [
         (html, "answers with a web page"),
-        (garbage, "no JSON"),
+        (garbage, "not JSON"),
         (status(200, b""), "answers with nothing"),
         (status(200, b'{"embeddings": [[1, NaN]]}'), "answers with NaN"),
-        (status(200, b"[" * 100_000), "no JSON"),
-        (status(200, b"1" * 10_000), "no JSON"),
+        (status(200, b"[" * 100_000), "not JSON"),
+        (status(200, b"1" * 10_000), "not JSON"),
         (half, "broke its answer off"),
         (reset, "broke its answer off"),
         (no_http, "broke its answer off"),
-        (status(200, b"\x1f\x8b rubbish", content_encoding="gzip"), "no JSON"),
+        (status(200, b"\x1f\x8b rubbish", content_encoding="gzip"), "not JSON"),
     ],
 )
 def test_a_response_that_is_not_json_is_an_error_that_says_what_it_is(

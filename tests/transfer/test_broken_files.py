@@ -117,7 +117,7 @@ def test_a_file_in_another_encoding_is_not_an_export(exported: Path, other: Memo
     exported.write_bytes(exported.read_text(encoding="utf-8").encode(encoding))
     with pytest.raises(UsageError, match="not a mindex export"):
         other.transfer.import_(exported, source="jsonl")
-    with pytest.raises(UsageError, match="no file that mindex knows"):
+    with pytest.raises(UsageError, match="unknown format of the file"):
         other.transfer.import_(exported)
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_not_an_export_is_an_error_and_nothing_is_imported(
 def test_a_folder_that_is_not_an_export_is_an_error(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("# A plan\n\nid: abcd\n")
-    with pytest.raises(UsageError, match="no folder that mindex knows"):
+    with pytest.raises(UsageError, match="unknown format of the folder"):
         memory.transfer.import_(tmp_path / "notes")
     with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(tmp_path / "notes", source="markdown")

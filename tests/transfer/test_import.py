@@ -238,7 +238,7 @@ def test_a_copy_for_another_agent_gets_new_ids(memory: Memory, tmp_path: Path) -
 
 
 def test_rows_cannot_belong_to_all_agents(memory: Memory) -> None:
-    with pytest.raises(UsageError, match="everyone"):
+    with pytest.raises(UsageError, match="means all agents"):
         AgentMapping(everything="*")
     assert import_given(memory, ExportRow(memory_record("x", agent="*"))).skipped
 
@@ -287,11 +287,11 @@ SKILL = {"name": "x", "trigger_type": "manual", "instructions": "y"}
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"id": ""}, "no id"),
-        ({"id": "ABC/../x"}, "no id"),
-        ({"kind": "chunk"}, "no kind"),
-        ({"kind": "thing"}, "no kind"),
-        ({"agent": " "}, "nobody"),
+        ({"id": ""}, "is not a mindex id"),
+        ({"id": "ABC/../x"}, "is not a mindex id"),
+        ({"kind": "chunk"}, "is not a kind of entry"),
+        ({"kind": "thing"}, "is not a kind of entry"),
+        ({"agent": " "}, "`agent` is blank"),
         ({"text": "  "}, "empty"),
         ({"text": "x" * (1024 * 1024 + 1)}, "bytes"),
         ({"text": "half \ud800"}, "surrogate"),
@@ -558,7 +558,7 @@ def test_the_same_foreign_row_always_gets_the_same_id() -> None:
 
 def test_an_unknown_format_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
-    with pytest.raises(UsageError, match="no file that mindex knows"):
+    with pytest.raises(UsageError, match="unknown format of the file"):
         detect_importer(tmp_path / "x.bin")
     with pytest.raises(UsageError, match="--from"):
         detect_importer(tmp_path)
