@@ -105,9 +105,7 @@ def test_a_port_of_another_protocol_is_named_as_such() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=greet, args=[listener], daemon=True).start()
-        with pytest.raises(
-            StoreError, match=r"127\.0\.0\.1:\d+/team: the server there is not PostgreSQL; check"
-        ):
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1:\d+/team: the server there is not PostgreSQL; check"):
             open_store(f"postgresql://ada@127.0.0.1:{listener.getsockname()[1]}/team")
 
 

@@ -71,7 +71,7 @@ _PLAN = re.compile(
     r"\b(?:should|shall|will|going to|can|could|would|due|planned|soll|sollte|sollten|werde|werden|wird|kann|konnte"
     r"|fallig|geplant|dois|devrais|devrait|vais|va|peux|prevus?|puedo|debo|deberia|voy|sera|previsto)\b"
 )
-# Words that ask for whatever is there.
+# Words that ask for everything.
 _ANYTHING = frozenset(
     """
     do did done happen happened happening change changed changes learn learnt learned new going go went notes
