@@ -1,8 +1,8 @@
 """Print precision and recall of the conflict rules on tests/entries/conflict_pairs.tsv, as docs/quality.md shows them.
 
-Both texts of a pair are added to a memory, each pair for an agent of its own, and the answer to the second `add` is
-read; pairs that are no conflict are told in both orders, and neither may be called one. Rules and word lists were
-chosen on the half `dev`; `--errors` prints what goes wrong there, and nothing of the other half.
+Both texts of a pair are added to a memory, each pair for its own agent, and the answer to the second `add` is
+read; pairs that do not conflict are added in both orders, and neither order may report a conflict. Rules and word lists
+were chosen on the half `dev`; `--errors` prints what goes wrong there, and nothing of the other half.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def compare_all(corpus: Path) -> None:
-    """Print each two texts of a corpus that are called a conflict: what nobody wrote as a pair is seldom one."""
+    """Print each two texts of a corpus that are reported as a conflict; such pairs are seldom real conflicts."""
     texts = [json.loads(line)["text"] for line in corpus.read_text(encoding="utf-8").splitlines()]
     found = [(a, b, why) for a, b in combinations(texts, 2) if (why := find_conflict(a, b))]
     for a, b, why in found:

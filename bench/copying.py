@@ -1,6 +1,6 @@
 """How much memory and time `mindex copy` takes: `python bench/copying.py --records 100000 [--to postgresql://…]`.
 
-Makes a memory of chunks and memories with vectors, copies it in a process of its own, and prints the most
+Makes a memory of chunks and memories with vectors, copies it in a separate process, and prints the most
 memory that this process had (its maximum resident size) and the records per second.
 """
 

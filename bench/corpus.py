@@ -1,4 +1,4 @@
-"""Real text to measure with: the documentation and docstrings of whatever packages are installed here.
+"""Real text to measure with: the documentation and docstrings of the packages that are installed here.
 
 Nothing is fetched and nothing is random: files are taken in the order of a hash of their paths, so that any number of
 them is a fair mixture and the same on every run.
@@ -144,7 +144,7 @@ def varied(known: Sequence[Passage], count: int) -> Iterator[Passage]:
 
 
 def questions(corpus: Sequence[Text], count: int) -> list[str]:
-    """First sentences of docstrings and of what stands below headings; each only once."""
+    """First sentences of docstrings and of the text below headings; each only once."""
     asked: dict[str, None] = {}
     for text in corpus:
         for heading in list(_HEADING.finditer(text.body))[:8]:

@@ -236,7 +236,7 @@ def titles(pages: Sequence[Page]) -> Iterator[Question]:
 
 
 def headings(pages: Sequence[Page]) -> Iterator[Question]:
-    """Version numbers and dates are left out: nobody looks for a page by them."""
+    """Version numbers and dates are left out: readers do not look for a page by them."""
     named = pages_by_name(pages)
     for name, found in grouped((heading, page) for page in pages for heading in page.headings).items():
         if len(named[name]) == 1 and re.match(r"[a-z]{3}", name):
@@ -308,8 +308,8 @@ def keywords(pages: Sequence[Page]) -> Iterator[Question]:
 def rare_words(page: Page, section: Section, frequency: Mapping[str, int], count: int) -> list[str]:
     """Two or three words, in the order of the text, of a section that has enough of them; else none.
 
-    A word that a section has once need not be what it is about, a word of one page finds it by itself, and a word of a
-    fifth of all pages is not rare.
+    A word that a section has once need not be what it is about, a word that only one page has finds that page alone,
+    and a word of a fifth of all pages is not rare.
     """
     text = section.text.lower()
     first = SENTENCE_END.search(text)

@@ -333,7 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=ROWS, metavar="NAME", help=f"some of: {', '.join(ROWS)}")
-    parser.add_argument("--url", default="", help="a PostgreSQL database with pgvector (default: a server of its own)")
+    parser.add_argument("--url", default="", help="a PostgreSQL database with pgvector (default: a new server)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: see that it runs, not how fast")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     work = Path(tempfile.gettempdir()) / "mindex-bench"

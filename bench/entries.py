@@ -55,7 +55,7 @@ def entries_bulk(ground: Ground) -> Row:
     for turn in range(rounds):
         path = ground.scratch(f"entries-bulk-{turn}") / "memory.db"
         with Memory(path, options={"embedding.provider": "none"}) as memory:
-            # Each step gets texts of its own, which no cache knows.
+            # Each step gets its own texts, which are in no cache.
             whole, ruled_texts, analysed_texts = (
                 [NewMemory(text) for text in sentences(ground, ground.sizes.small, salt + turn)]
                 for salt in (40, 50, 60)
@@ -79,7 +79,7 @@ def entries_bulk(ground: Ground) -> Row:
         target="≥ 40 % of its rate: storing; all of it",
         ok=storing >= 0.4,
         note=f"CPU, median of {rounds}; both {_BULK} a transaction with synchronous=FULL. The bare insert gets finished"
-        " values and tokens. Storing gets them, too, and writes history, names, checksums and the log of changes. All"
+        " values and tokens. Storing also gets them, and writes history, names, checksums and the log of changes. All"
         f" of it begins with texts: the rules (secrets, type, summary, entities, importance) take {parts['rules']:.0%}"
         f" of its CPU time, the analysis into tokens {parts['analysis']:.0%}",
         numbers={"ratio": ours.over(bare), "share": share, "storing": storing, **parts},

@@ -1,7 +1,7 @@
 """Where the CPU time of adding many memories goes: `python bench/entry_steps.py` prints one line a step.
 
-Each step runs over all memories by itself, with texts that no cache has seen, as `Memory.add_many` does it: 500 a
-transaction, without vectors. Beside them stands a bare insert of the same rows and FTS entries. Of several rounds the
+Each step runs alone over all memories, with texts that no cache has seen, as `Memory.add_many` does it: 500 a
+transaction, without vectors. The table also shows a bare insert of the same rows and FTS entries. Of several rounds the
 least counts: what else the machine does only adds to it.
 """
 

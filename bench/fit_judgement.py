@@ -51,12 +51,12 @@ NAMES = ("heading", "title", "file", "defined", "literal")
 # Weights that may differ between groups of kinds; the others are shared. Beyond these, evidence may only help.
 OF_GROUP = ("kind", "cosine", "surprise", "question", "length")
 HELPS = ("cosine", "keyword", "unread_keyword", "matched_share", "surprise", "look_up", *NAMES, "neighbour")
-UNUSED = ("strict",)  # an explicit demand is no matter of fitting
+UNUSED = ("strict",)  # an explicit demand, which is not fitted
 BY_WORDS_UNUSED = (*UNUSED, "cosine", "unread", "unread_keyword", "unlisted")
 # Questions of these sets have answers in each other's texts.
 RELATED = (("lme_sessions_dev", "lme_turns_dev"), ("hatch_docs", "pymdown_docs"))
 FOREIGN_SHARE = 0.10  # of the foreign questions of mixtures may have a confident hit
-SILENT_SHARE = 0.002  # of the questions with an answer may be told that nothing is relevant, set by set
+SILENT_SHARE = 0.002  # of the questions with an answer may get "nothing is relevant", set by set
 MIN_KEYWORD = 0.3  # of texts with the same words, that with the better BM25 is first: a decision, not fitted
 
 DERIVED = ("title", "heading", "file", "identifier", "keywords")  # categories of the derived questions

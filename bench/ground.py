@@ -1,4 +1,4 @@
-"""What the rows stand on: sizes, a work folder, the corpus, and stores built once and used again."""
+"""What the rows share: sizes, a work folder, the corpus, and stores built once and used again."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def say(text: str, *, again: bool = False) -> None:
-    """How far it is, for whoever waits; the table alone goes to stdout."""
+    """Print the progress to stderr; only the table goes to stdout."""
     if again and not sys.stderr.isatty():
         return
     sys.stderr.write(f"\r\033[K{text}" if again else f"{text}\n")

@@ -73,7 +73,7 @@ def timed(work: Callable[[], object]) -> Took:
 
 
 def alternate(turns: int, *sides: Callable[[int], Took]) -> list[Timings]:
-    """Run every side once per turn, each turn in the opposite order: whatever slows the machine slows them all."""
+    """Run every side once per turn, each turn in the opposite order: a busy machine then slows all sides."""
     taken: list[list[Took]] = [[] for _ in sides]
     for turn in range(turns):
         places = range(len(sides)) if turn % 2 == 0 else reversed(range(len(sides)))
@@ -108,7 +108,7 @@ def run_child(
 def child_output(
     command: Sequence[str], work: Path, settings: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> bytes:
-    """What a process prints; whatever it says on stderr is shown when it fails."""
+    """What a process prints; its stderr is shown if it fails."""
     environment = child_environment(work) | dict(settings or {})
     done = subprocess.run(command, input=stdin, env=environment, cwd=work, capture_output=True, check=False)
     if done.returncode:

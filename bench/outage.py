@@ -25,9 +25,9 @@ _TARGET = "≤ 1.2×"
 @contextmanager
 def _dead() -> Iterator[dict[str, str]]:
     """Settings that name three servers which refuse every connection."""
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # bound and not listening: nobody else can take the port either
-        address = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound and not listening: no other process can take the port
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
         yield {
             "embedding.provider": _MADE.provider,
             "embedding.model": _MADE.model,

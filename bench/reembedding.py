@@ -20,7 +20,7 @@ from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS
 
 _LOT = 8
-# What the store was embedded with before; nobody asks it any more.
+# What the store was embedded with before; it gets no more requests.
 _BEFORE = EmbedderSpec("ollama", "all-minilm")
 _BEGUN_SECONDS = 120
 
@@ -81,7 +81,7 @@ def _rate(count: int, timings: Timings) -> str:
     return f"{count / sum(run.wall for run in timings.runs):.1f}"
 
 
-# ── searching meanwhile ───────────────────────────────────────────────────────────────────────────────────────
+# ── searching at the same time ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def search_meanwhile(ground: Ground) -> Row:
@@ -118,7 +118,7 @@ def search_meanwhile(ground: Ground) -> Row:
         name="meanwhile",
         measured=f"hybrid search of {ground.sizes.small:,} records while another process re-embeds them:"
         f" {told(meanwhile.wall)}",
-        baseline=f"while nobody does: {told(idle.wall)}",
+        baseline=f"while no process does: {told(idle.wall)}",
         ratio=f"{ratio:.2f}×",
         target=target,
         ok=all(tier == "hybrid" for tier in tiers),

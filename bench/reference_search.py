@@ -48,7 +48,7 @@ _BY_VECTOR = f"SELECT record FROM vectors WHERE embedding MATCH ? AND k = {_CAND
 
 
 class Reference:
-    """FTS5 and sqlite-vec over the records of a mindex database, in a file of its own."""
+    """FTS5 and sqlite-vec over the records of a mindex database, in a separate file."""
 
     def __init__(self, database: Path, folder: Path, embed: Callable[[str], np.ndarray]) -> None:
         self._embed = embed

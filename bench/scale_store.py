@@ -143,7 +143,7 @@ class ScaleStores:
 
 
 def _embedded(count: int) -> NDArray[np.float32]:
-    """The vectors of real text: so many sentences of the documentation of installed packages, at most."""
+    """The vectors of real text: at most this number of sentences from the documentation of installed packages."""
     embedder = LocalEmbedder()
     embedder.load()
     sentences = corpus.sentences(corpus.texts(), count)

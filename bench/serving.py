@@ -68,8 +68,8 @@ def http_clients(ground: Ground) -> Row:
 def page_search(ground: Ground) -> Row:
     """A search on the page, over a socket, and the same `Memory.search` in the same process, in turn.
 
-    Each question is asked once of both, first of one or of the other in turn; whoever comes second has the query's
-    vector from the cache, so both do in half of the cases.
+    Each question goes once to both, and each is first in turn. The second one has the query's vector from the cache, so
+    both do in half of the cases.
     """
     path = ground.store(ground.sizes.large)
     questions = ground.questions(5, ground.sizes.questions)

@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """One table; a row's note stands below it."""
+    """One table; a row's note is below it."""
     rule = "─" * (sum(_WIDTHS) + 2 * (len(_WIDTHS) - 1))
     lines = [*_cells(_TITLES), rule]
     for row in rows:

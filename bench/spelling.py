@@ -1,7 +1,7 @@
 """Print how fast and how well mistyped words are corrected, as docs/quality.md shows it.
 
 `python bench/spelling.py` makes a store of 100,000 distinct made-up words (`--words`). With `--folder DIR` it indexes
-that folder instead and mistypes words of its own texts.
+that folder instead and mistypes words of its texts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def made_up_words(count: int, chance: random.Random) -> list[str]:
 
 
 def mistyped(word: str, edits: int, chance: random.Random) -> str:
-    """The word with two letters swapped, one left out, one doubled or one replaced, so many times."""
+    """The word with this number of typos: two letters swapped, one left out, one doubled or one replaced."""
     for _ in range(edits):
         at = chance.randrange(1, len(word) - 1)
         before, here, after = word[:at], word[at], word[at + 1 :]

@@ -1,4 +1,4 @@
-"""Rows about what is told: adding, the near-duplicate look-up, bulk, updating and recalling, in a store of 10,000."""
+"""Rows about entries: adding, the near-duplicate look-up, bulk, updating and recalling, in a store of 10,000."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def bulk(ground: Ground) -> Row:
     rate = len(texts) / took.wall
     return Row(
         name="bulk",
-        measured=f"{len(texts):,} memories told at once, without vectors: {told(took.wall)}",
+        measured=f"{len(texts):,} memories added at once, without vectors: {told(took.wall)}",
         baseline="2,000 a second",
         ratio=f"{rate:,.0f}/s",
         target="≥ 2,000/s",
@@ -166,7 +166,7 @@ def updating(ground: Ground) -> Row:
         ids = [record.id for record in memory.store.retrieval.list(Filters(), limit=len(texts)).records]
         bare = _Bare(ground.scratch("bare-update") / "bare.db", Path(memory.status().db))
         prepared = [_columns(Record("x", "memory", text)) for text in texts]
-        # As for `add`, the look-up of conflicts is a row of its own.
+        # As for `add`, the look-up of conflicts is a separate row.
         with patch.object(entries, "find_related", return_value=()):
             ours, baseline = alternate(
                 len(texts),

@@ -37,7 +37,7 @@ _OTHERS = {"reader": 2, "indexer": 1, "hook": 1, "backup": 1, "maintenance": 1, 
 _SPARED = ("reader", 0)
 _KILL_SECONDS = 0.3, 2.0  # from one kill to the next
 _PROGRESSED = 0.8  # the share of kills for processes that have written something down since they were started
-_PATIENCE = 3  # writers that are not done in the time have so many times as long; at least two minutes
+_PATIENCE = 3  # writers that are not done in the time get this many times as long; at least two minutes
 _END_SECONDS = 120.0  # for a process to finish what it is doing
 
 
@@ -74,7 +74,7 @@ class Report:
             ("processes killed with SIGKILL", f"{self.kills.total():,} ({_listed(self.kills)})"),
             ("writes refused, then repeated", f"{self.refusals.total():,} ({_listed(self.refusals)})"),
             ("answers to readers", f"{self.did['answered']:,}"),
-            ("other work done meanwhile", _listed(Counter({k: n for k, n in self.did.items() if k != "answered"}))),
+            ("other work in that time", _listed(Counter({k: n for k, n in self.did.items() if k != "answered"}))),
             ("writers that did not finish", str(self.unfinished)),
             ("acknowledged writes lost", str(len(self.lost))),
             ("acknowledged writes doubled", str(len(self.doubled))),

@@ -131,7 +131,7 @@ class Writer:
         return {"line": "intends", "what": what, "id": chance.choice(list(old)), "text": text}
 
     def _do(self, todo: Line, again: bool) -> str:
-        """Do it. Returns the id. Done a second time, what was done the first time is no mistake."""
+        """Do it and return the id. If it is done again, the result of the first time is not an error."""
         what, id_ = todo["what"], str(todo.get("id", ""))
         if what == "add":
             return self._add(todo["text"])
@@ -194,7 +194,7 @@ class _JumpingTime:
 
 
 def read(worker: Worker) -> None:
-    """Search, list, count and get. What was acknowledged before must be there, whatever is being written."""
+    """Search, list, count and get. What was acknowledged before must be there during every write."""
     memory = worker.memory(embeds=worker.number == 0)
 
     def step() -> None:
@@ -214,7 +214,7 @@ def read(worker: Worker) -> None:
         try:
             step()
             worker.log.write(line="answered")
-        except Exception:  # no reader may see an error, of whatever kind
+        except Exception:  # no reader may see any error
             worker.log.write(line="reader_error", error=traceback.format_exc(limit=-6))
         worker.pause(0.3)
 
@@ -328,7 +328,7 @@ def maintain(worker: Worker) -> None:
 
 
 def embed(worker: Worker) -> None:
-    """Embed what waits, and everything anew."""
+    """Embed the pending records, then all records again."""
     memory = worker.memory(embeds=True)
 
     def step() -> None:

@@ -1,6 +1,6 @@
 """Rows that compare this version of mindex with another one: `python bench/speed.py --only … --against PYTHON`.
 
-Each side is a process of its own interpreter, which uses only what every version has: the command and `Memory`. The two
+Each side is a process of a separate interpreter. It uses only what every version has: the command and `Memory`. The two
 take turns, each with its own database and caches, and medians of the CPU time of a process are compared.
 """
 
@@ -46,7 +46,7 @@ print(); print(time.process_time())""",
 for question in questions: memory.search(question)
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))); memory.close()""",
 }
-_FRESH = ("embed-rate", "index-rate")  # each turn fills a database of its own
+_FRESH = ("embed-rate", "index-rate")  # each turn fills a new database
 _BUDGET = "budget-10k"
 NAMES = (*_SUBJECTS, _BUDGET)
 _MOST = 1.05
@@ -87,7 +87,7 @@ class Side:
 
 
 def _written(ground: Ground, texts: Sequence[corpus.Text], name: str, most: int) -> Path:
-    """A folder of texts with about so many chunks."""
+    """A folder of texts with about this number of chunks."""
     folder = ground.scratch(f"versions-{name}") / "files"
     taken: list[corpus.Text] = []
     chunks = 0

@@ -30,7 +30,7 @@ class ZipfText:
         self._function_words = sorted(STOP_WORDS)
 
     def texts(self, count: int, seed: int) -> Iterator[str]:
-        """So many texts; every one with another seed is another."""
+        """Return `count` texts; another seed gives other texts."""
         draw = np.random.default_rng(seed)
         lengths = np.maximum(8, (_WORDS * np.exp(_SPREAD * draw.standard_normal(count))).astype(int))
         ranks = np.searchsorted(self._cumulative, draw.random(int(lengths.sum()))).tolist()
@@ -50,7 +50,7 @@ class ZipfText:
         return [" ".join(map(self._word, ranks)) for ranks in asked.tolist()]
 
     def _word(self, rank: int) -> str:
-        """The word of a rank: syllables that stand for its digits, so that a common word is a short one."""
+        """The word of a rank: syllables that spell its digits, so that a common word is a short one."""
         if rank < len(self._function_words):
             return self._function_words[rank]
         word = ""

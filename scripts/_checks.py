@@ -25,7 +25,7 @@ STATIC_CHECKS: Mapping[str, Command] = {
 # A folder in memory, where Linux has it: most tests write a database, and wait for the disk a third of their time.
 MEMORY_FOLDER, MIN_FREE = Path("/dev/shm"), 2 * 1024**3
 
-# Tests that need neither a model nor a server, and that may run beside others.
+# Tests that need no model, no server and no idle machine.
 QUICK = ("-m", "not model and not server and not serial and not slow", "--hypothesis-profile=quick")
 
 # `worksteal` gives each worker a run of neighbouring tests, so that most fixtures of a module are made once.

@@ -201,7 +201,7 @@ _azure_names = itertools.count(1)
 
 @pytest.fixture
 def azure_database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of an index that does not exist yet: of the service that the environment names, or of our own server."""
+    """The URL of an index that does not exist yet: of the service that the environment names, or of the test server."""
     if not _AZURE_ENDPOINT:
         yield request.getfixturevalue("azure_index")
         return

@@ -32,7 +32,7 @@ class Databases(Protocol):
 
 
 class SqliteDatabases:
-    """Files; whoever removes the folder removes them."""
+    """Files; they are removed with the folder."""
 
     def new(self, path: Path) -> str:
         return str(path)

@@ -20,7 +20,7 @@ class CostGrows(AssertionError):
 
 
 def check_target(target: Target, number: int, examples: int) -> int:
-    """Send so many hostile texts, chosen by a number. Returns how many were sent; raises Broken with the smallest."""
+    """Send a number of hostile texts, chosen by a seed. Returns how many were sent; raises Broken with the smallest."""
     sent = 0
 
     @seed(number)

@@ -33,7 +33,7 @@ from mindex.memory import Memory
 from mindex.web.api import OPERATIONS, PREFIX
 
 KEYWORD: dict[str, object] = {"embedding.provider": "none"}
-# Commands that are no targets, each with its reason.
+# Commands that are not targets, each with its reason.
 LEFT_OUT: Mapping[str, str] = {
     "serve": "runs until it is stopped; its tools are targets themselves",
     "watch": "runs until it is stopped; what it does is that of index",
@@ -43,7 +43,7 @@ LEFT_OUT: Mapping[str, str] = {
     "admin": "needs a server of PostgreSQL",
     "backup every": "runs until it is stopped",
 }
-# Where a text is a path that is read or written: below the current folder, whatever it says.
+# Where a text is a path that is read or written: below the current folder.
 _FILE_COMMANDS = {"backup", "copy", "doctor", "eval", "export", "import", "index", "restore-backup", "setup", "sync"}
 _LONGEST_QUERY = 60_000  # of an address that the client can send; the server takes 64 kB of headers
 # Where text leaves for people, this is how a bug looks.
@@ -64,7 +64,7 @@ class Target:
 
 @contextmanager
 def all_targets(root: Path) -> Iterator[list[Target]]:
-    """The targets, over a memory of their own. Also changes the current and the home folder: files may be written."""
+    """The targets, over a new memory. Also changes the current and the home folder: files may be written."""
     deep = root.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)
     before = Path.cwd()
@@ -227,7 +227,7 @@ def _arguments(command: click.Command, target: click.Parameter, text: str) -> li
 
 
 def _as_argument(text: str, command: str) -> str:
-    """What the system can pass to a program: no NUL, and of surrogates those that stand for bytes."""
+    """What the system can pass to a program: no NUL, and of surrogates those that encode bytes."""
     possible = "".join("\udc80" if "\ud800" <= letter <= "\udfff" else letter for letter in text.replace("\0", ""))
     return f"./{possible}" if command in _FILE_COMMANDS else possible
 

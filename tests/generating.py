@@ -19,7 +19,7 @@ MODEL = "scripted"
 
 @dataclass(frozen=True)
 class Fails:
-    """An answer that is none: a status and whatever stands below it."""
+    """An error response: a status and its body."""
 
     status: int
     body: str = '{"error": {"message": "the server is on fire"}}'
@@ -100,7 +100,7 @@ def chat_server(answers: Answers | str) -> Iterator[ChatServer]:
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
-            except OSError:  # whoever asked has gone: 10 MB are more than they wanted
+            except OSError:  # the client has gone: 10 MB are more than it wanted
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:

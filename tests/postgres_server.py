@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 
 class PostgresServer:
-    """Started by entering it, on a socket in a folder of its own, and stopped at the end.
+    """Started by entering it, on a socket in a separate folder, and stopped at the end.
 
     Its data is removed then, unless it is in a folder that was named.
     """

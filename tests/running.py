@@ -1,4 +1,4 @@
-"""Runs the real command line in processes of its own, also as somebody with fewer rights."""
+"""Run the real command line in separate processes, also as a user with fewer permissions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.guard import sitecustomize as guard
 T = TypeVar("T")
 
 _COMMAND = "from mindex.cli.main import main; main()"
-# Whoever has no rights may not be able to read the interpreter's own folder either: import first, then drop them.
+# A user without permissions may not be able to read the interpreter's folder: import first, then drop them.
 _COMMANDS_OF_NOBODY = """
 import contextlib, email.parser, importlib.metadata, io, json, os, pathlib, sys, tempfile
 from mindex.cli.main import cli, main
@@ -110,7 +110,7 @@ def run_here(*arguments: object) -> Ran:
 
 
 def run_as_nobody(*commands: Sequence[object], env: dict[str, str]) -> list[Ran]:
-    """Rights mean nothing to root, so these commands run as somebody to whom they do."""
+    """Permissions do not limit root, so these commands run as a user whom they limit."""
     given = json.dumps([[str(argument) for argument in command] for command in commands])
     ran = run(given, program=_COMMANDS_OF_NOBODY, env=env)
     assert ran.code == 0, ran
@@ -118,7 +118,7 @@ def run_as_nobody(*commands: Sequence[object], env: dict[str, str]) -> list[Ran]
 
 
 def open_up(folder: Path) -> Path:
-    """Let everybody write into a folder and its files."""
+    """Let every user write into a folder and its files."""
     folder.chmod(0o777)
     for file in folder.iterdir():
         file.chmod(0o666)

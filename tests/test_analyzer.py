@@ -53,7 +53,7 @@ def test_scripts_without_spaces_become_pairs(text: str) -> None:
     assert analyze(text).words == tuple(text[i : i + 2] for i in range(len(text) - 1))
 
 
-def test_scripts_are_told_apart_inside_a_sentence() -> None:
+def test_scripts_are_distinguished_inside_a_sentence() -> None:
     assert analyze("用Redis缓存3天").words == ("用", "redi", "缓存", "3", "天")
 
 
@@ -65,7 +65,7 @@ def test_a_question_marks_its_stop_words() -> None:
     assert [word.stop for word in analyze_query("how is data cached")] == [True, True, False, False]
 
 
-def test_a_record_is_found_by_what_it_says_is_called_and_where_it_stands() -> None:
+def test_a_record_is_found_by_its_text_its_names_and_its_place() -> None:
     record = Record("x", "chunk", "evicts keys", title="Redis", tags=("LFU",), path="ops/cache.md", domain="infra")
     columns = analyze_record(record)
     assert columns.title == "redi"
@@ -83,7 +83,7 @@ def test_tokens_hold_nothing_an_engine_could_mistake_for_syntax(text: str) -> No
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N"], max_codepoint=0x24F), min_size=1))
-def test_whatever_is_indexed_is_found_by_the_same_words(text: str) -> None:
+def test_every_indexed_text_is_found_by_the_same_words(text: str) -> None:
     asked = {token for word in analyze_query(text) for token in word.words}
     assert set(analyze(text).words) == asked
 

@@ -23,7 +23,7 @@ ROWS = (
     "hybrid-10k", "hybrid-100k", "budget-10k", "vector-stage", "embed-rate", "index-rate", "unchanged",
     "initialize", "cold-keyword", "cold-hybrid", "hook-prompt", "resident",
 )  # fmt: skip
-# Of what is told.
+# Of entries.
 TOLD_ROWS = ("add", "near-lookup", "bulk", "update", "recall", "entries-bulk", "entries-search")
 # Of models.
 MODEL_ROWS = ("rerank", "rerank-again", "down", "cold-down", "reembed-rate", "meanwhile")
@@ -89,7 +89,7 @@ def test_every_row_of_the_speed_bench_names_a_baseline_and_a_ratio(work: Path) -
 
 
 @pytest.mark.slow
-def test_every_row_about_what_is_told_has_a_ratio(work: Path) -> None:
+def test_every_entry_benchmark_reports_a_ratio(work: Path) -> None:
     rows = measured(work, TOLD_ROWS)
     assert all(row["measured"] and row["baseline"] and row["numbers"] for row in rows.values())
 
@@ -165,7 +165,7 @@ def _lose_and_double(run: Path) -> None:
     """What was found sound is not, once a row is taken away and another one is there twice."""
     sys.path.insert(0, str(BENCH.parent))
     try:
-        from torture import Report, check  # of the bench, which is no package
+        from torture import Report, check  # of the bench, which is not a package
     finally:
         sys.path.remove(str(BENCH.parent))
     with closing(sqlite3.connect(run / "memory.db", isolation_level=None)) as connection:

@@ -193,6 +193,6 @@ def test_a_wrong_value_of_another_program_is_an_error_that_names_its_variable(tm
         inherited(tmp_path, THEIR_PROVIDER="huggingface")
 
 
-def test_no_variable_of_another_program_is_read_unless_mindex_stands_in_for_it(tmp_path: Path) -> None:
+def test_no_variable_of_another_program_is_read_unless_mindex_replaces_it(tmp_path: Path) -> None:
     settings = load(tmp_path, THEIR_FLOOR="0.2", MEMORY_DB_PATH="/nowhere/memory.db", OLLAMA_HOST="http://there:1")
     assert (settings.text("db"), settings.text("embedding.url"), settings.number("search.floor")) == ("", "", 0.5)

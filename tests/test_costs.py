@@ -75,7 +75,7 @@ def test_a_search_by_keyword_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert not _FOR_OTHERS.intersection(done.stderr.splitlines())
 
 
-# ── extensions are looked up only where one is used ───────────────────────────────────────────────────────────
+# ── extensions are looked up only if one is used ───────────────────────────────────────────────────────────
 
 # Prints what was imported until the first reply was written, and ends.
 _SERVED = """
@@ -141,7 +141,7 @@ def test_a_name_that_is_not_public_is_an_error_as_of_any_module(module: object) 
 
 
 class SkippedRow(Sequence[str]):
-    """Texts that nobody may look at."""
+    """Texts that no code may read."""
 
     def __len__(self) -> int:
         return 2

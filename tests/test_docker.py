@@ -139,5 +139,5 @@ def test_no_password_is_in_the_files_and_the_port_is_for_this_machine() -> None:
 
 def test_the_server_is_given_more_time_to_end_than_it_takes() -> None:
     (shutdown,) = (setting.default for setting in SETTINGS if setting.key == "http.shutdown_seconds")
-    assert int(SERVER["stop_grace_period"].removesuffix("s")) > float(str(shutdown)) + 5  # it closes the database, too
+    assert int(SERVER["stop_grace_period"].removesuffix("s")) > float(str(shutdown)) + 5  # it also closes the database
     assert instructions("STOPSIGNAL") == ["SIGTERM"]

@@ -56,7 +56,7 @@ importer = Lines()
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install an extension of one module into a folder of its own, which is on the path of this and other processes."""
+    """Install an extension of one module into a separate folder, which is on the path of this and other processes."""
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))

@@ -68,12 +68,12 @@ def test_the_plugin_is_short() -> None:
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 150
 
 
-# ── the package, in an environment of its own ─────────────────────────────────────────────────────────────────
+# ── the package, in a separate environment ─────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="module")
 def mindex_with_plugin() -> Path:
-    """The interpreter of an environment with mindex and the example, which is built and installed anew."""
+    """The interpreter of an environment with mindex and the example, which is built and installed again."""
     code = (
         "import _environment as e; folder = e.ensure('.venv-plugin', (*e.FROM_LOCK, 'requirements/lean.lock'),"
         " ('--no-deps', 'numpy>=2.0'), ('--no-deps', '-e', '.')); print(e.program(folder, 'python'))"

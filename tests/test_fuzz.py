@@ -12,7 +12,7 @@ from tests.hostile import UNITS
 
 pytestmark = [pytest.mark.serial, pytest.mark.slow]
 
-# Whoever can write a file or send one message to an agent reaches these.
+# A stranger who can write a file or send one message to an agent reaches these.
 EXPOSED = ("native:search query", "native:remember text", "native:get refs[]", "file: a note", "api:add text")
 
 
@@ -23,7 +23,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Targ
 
 
 def test_every_interface_and_dialect_is_a_target(targets: dict[str, Target]) -> None:
-    """They are found in schemas and tables: a new tool, command or operation is one by itself."""
+    """They are found in schemas and tables: a new tool, command or operation is included automatically."""
     interfaces = {name.partition(":")[0] for name in targets if ":" in name.partition(" ")[0]}
     assert interfaces >= {"native", "memory-mcp", "mudpuppy", "memorizer", "anthropic", "openai", "api", "file"}
     assert {"native:remember tags[]", "mindex add tags", "mindex search QUERY"} <= {*targets}

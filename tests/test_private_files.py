@@ -1,4 +1,4 @@
-"""What mindex writes is its owner's alone; what everyone could open is closed when the memory is opened, and said."""
+"""Files that mindex writes are private; files open to all users are made private when the memory is opened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYWORD: dict[str, object] = {"embedding.provider": "none"}
 
 @pytest.fixture(autouse=True)
 def open_handed() -> Iterator[None]:
-    """The usual umask: what a program makes, everyone may read."""
+    """The usual umask: every user may read a new file."""
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -33,7 +33,7 @@ def modes(folder: Path) -> dict[str, int]:
     return {str(path): stat.S_IMODE(path.lstat().st_mode) for path in (folder, *folder.rglob("*"))}
 
 
-def test_a_database_that_everyone_could_open_is_closed_once_and_said(
+def test_a_database_open_to_all_users_is_made_private_once_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     db = tmp_path / "memory.db"
@@ -105,7 +105,7 @@ def test_what_is_made_beside_the_database_is_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shared", "file", "folder"), [(0o700, 0o600, 0o700), (0o750, 0o640, 0o750), (0o755, 0o640, 0o750)]
 )
-def test_a_folder_for_sync_is_as_open_as_its_group_and_never_for_everyone(
+def test_a_folder_for_sync_is_as_open_as_its_group_and_never_for_all_users(
     tmp_path: Path, shared: int, file: int, folder: int
 ) -> None:
     place = tmp_path / "shared"

@@ -133,7 +133,7 @@ def test_no_content_of_the_file_raises(tmp_path_factory: pytest.TempPathFactory,
     assert all("\n" not in note for note in load_settings(environment={}, folder=folder).notes)
 
 
-def test_a_working_folder_that_is_gone_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_working_folder_is_not_an_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     (tmp_path / "here").rmdir()

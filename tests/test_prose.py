@@ -9,7 +9,7 @@ import pytest
 from tests.test_scripts import ROOT, script
 
 # Files and folders without a finding. The list only grows.
-CLEAN = ("scripts", "tests/test_prose.py")
+CLEAN = ("src", "tests", "scripts", "bench", "training", "plugins", "packaging")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,8 @@ def test_a_phrase_is_found_in_a_page_a_comment_a_docstring_and_a_message(
         'The error "it is no JSON" is a quotation.',
         "It shows where the file is.",
         "There are too many.",
+        "It is larger, too little to matter.",
+        "The line stands out.",
     ],
 )
 def test_plain_sentences_code_and_quotations_are_left_alone(tmp_path: Path, sentence: str) -> None:
@@ -77,6 +79,20 @@ def test_the_names_of_tests_are_prose(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "tests" / "test_x.py").write_text("def test_a_list_that_is_no_list():\n    assert 'told anew twice'\n")
     monkeypatch.setattr(prose, "ROOT", tmp_path)
     assert [one.phrase for one in prose.findings(tmp_path / "tests" / "test_x.py")] == ["is no"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'PATTERN = r"(?:told|asked) me whoever it is"',
+        'PATTERN = rf"\\s(?:told|asked) me whoever it is {x}"',
+        'WORDS = word_set("told whoever stands meanwhile")',
+        'SENTENCE = "A fixed sentence that is no text of ours."',
+    ],
+)
+def test_regular_expressions_and_lists_of_words_are_data(tmp_path: Path, line: str) -> None:
+    (tmp_path / "module.py").write_text(f"{line}\n")
+    assert script("prose").findings(tmp_path / "module.py") == []
 
 
 def test_what_is_clean_stays_clean() -> None:

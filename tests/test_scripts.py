@@ -68,7 +68,7 @@ def test_a_static_check_that_fails_is_the_end(checks: ModuleType, monkeypatch: p
     ("codes", "expected"),
     [((0, 0), 0), ((0, 5), 0), ((5, 0), 0), ((5, 5), 5), ((1, 0), 1), ((0, 1), 1), ((1, 5), 1), ((5, 2), 2)],
 )
-def test_a_part_without_tests_is_no_failure_unless_both_are(
+def test_a_part_without_tests_is_not_a_failure_unless_both_are(
     checks: ModuleType, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, ...], expected: int
 ) -> None:
     module = script("test")
@@ -199,7 +199,7 @@ def test_an_audit_names_each_vulnerability_once_and_says_how_much_was_looked_up(
 def test_an_audit_that_could_look_up_nothing_says_so_and_fails(
     checks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str
 ) -> None:
-    """A program in the place of pip-audit prints what it prints without a network, or where nothing is known."""
+    """A program in the place of pip-audit prints what it prints without a network, or if nothing is known."""
     audit = script("audit")
     for name, output in (("pip-audit", printed), ("cyclonedx-py", "")):
         (tmp_path / name).write_text(f"#!/bin/sh\nprintf '%s' '{output}'\necho unreachable >&2\n")

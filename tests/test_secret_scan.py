@@ -20,7 +20,7 @@ PIECES = [f"{place:02}Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2U" for place in range(20)
 
 
 def token(place: int) -> str:
-    """A token of its own for each place, so that a finding says where it was."""
+    """A different token for each place, so that a finding says where it was."""
     return "gh" + "p_" + PIECES[place]
 
 

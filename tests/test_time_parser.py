@@ -88,7 +88,7 @@ def test_a_distance_counts_back_from_now(text: str, expected: str) -> None:
         ("2026-03-01", "2026-03-01"),
     ],
 )
-def test_a_day_week_month_or_year_stands_for_its_beginning(text: str, expected: str) -> None:
+def test_a_day_week_month_or_year_means_its_start(text: str, expected: str) -> None:
     assert read(text) == f"{expected}T00:00"
 
 
@@ -127,7 +127,7 @@ def test_a_day_may_have_a_time(text: str, expected: str) -> None:
         ("3 days ago", "2026-03-28T09:30"),
     ],
 )
-def test_an_expiry_lies_ahead_and_a_period_that_has_begun_stands_for_its_end(text: str, expected: str) -> None:
+def test_an_expiry_is_in_the_future_and_a_period_that_has_begun_means_its_end(text: str, expected: str) -> None:
     assert read(text, ahead=True) == expected
 
 
@@ -141,7 +141,7 @@ def test_m_is_refused_because_it_may_be_minutes_or_months(text: str) -> None:
     "text",
     ["", "whenever", "31/31/2026", "31 june", "0 march", "feb 29 2025", "25:00", "13pm", "5 mon", "last", "9" * 7],
 )
-def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
+def test_an_invalid_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(UsageError, match="is not a time; write today, yesterday"):
         parse_time(text)
 

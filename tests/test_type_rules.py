@@ -49,7 +49,7 @@ TABLE = "| option | default |\n|---|---|\n| a | 1 |\n| b | 2 |\n| c | 3 |\n"
         ([], "Nothing in particular.", ""),
     ],
 )
-def test_a_chunk_is_told_by_its_headings_and_its_lines(headings: list[str], text: str, expected: str) -> None:
+def test_a_chunk_gets_its_type_from_its_headings_and_lines(headings: list[str], text: str, expected: str) -> None:
     assert chunk_type(headings, text) == expected
     assert not expected or expected in TYPES
 
@@ -70,7 +70,7 @@ def test_a_chunk_is_told_by_its_headings_and_its_lines(headings: list[str], text
         ("She never fails.", "fact"),
     ],
 )
-def test_a_memory_is_told_by_how_it_begins(text: str, expected: str) -> None:
+def test_a_memory_gets_its_type_from_its_beginning(text: str, expected: str) -> None:
     assert memory_type(text) == expected
     assert expected in (*MEMORY_TYPES, "fact")
 

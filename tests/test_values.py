@@ -1,4 +1,4 @@
-"""A value of ours and one of the standard library's cannot be told apart."""
+"""A value of ours and one of the standard library's behave the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_values_are_equal_and_hash_by_their_fields_and_class() -> None:
     assert len({Filters(agent="x"), Filters(agent="x"), Filters(agent="y")}) == 2
 
 
-def test_every_value_has_a_default_of_its_own() -> None:
+def test_every_value_has_its_own_default() -> None:
     first, second = Place("a"), Place("b")
     assert first.notes == {} and first.notes is not second.notes
 

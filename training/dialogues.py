@@ -125,7 +125,7 @@ def make_user_session(rng: random.Random) -> list[Row]:
 
 
 def make_rows(rng: random.Random, pairs: int, users: int) -> list[Row]:
-    """The dialogues of so many pairs of friends, then the sessions of so many users."""
+    """The dialogues of the given number of pairs of friends, then the sessions of the given number of users."""
     rows = [row for _ in range(pairs) for row in make_dialogue(rng)]
     return rows + [row for _ in range(users) for row in make_user_session(rng)]
 

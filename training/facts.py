@@ -237,7 +237,7 @@ def class_rows(rng: random.Random, count: int) -> list[Row]:
     for line in read_lines("classes.txt", "classes_new.txt"):
         labels, purposes, things = line.split("|")
         nouns = [x for x in labels.split(",") if not WH_LABEL.match(x)]
-        clauses = [x for x in labels.split(",") if WH_LABEL.match(x)]  # "what someone drives": a question by itself
+        clauses = [x for x in labels.split(",") if WH_LABEL.match(x)]  # "what someone drives": a complete question
         classes.append((nouns, purposes.split(","), [x.replace("_", " ") for x in things.split()], clauses))
     rows, seen = [], set()
     for i in range(count):
@@ -360,7 +360,7 @@ def local_rows(rng: random.Random, per_frame: int) -> list[Row]:
 
 
 def make_rows(rng: random.Random, frames: int, classes: int, updates: int, local: int) -> list[Row]:
-    """All rows: so many by frames and by classes, pairs per attribute, and facts per frame and language."""
+    """All rows: given numbers by frames and by classes, pairs per attribute, and facts per frame and language."""
     return frame_rows(rng, frames) + class_rows(rng, classes) + update_rows(rng, updates) + local_rows(rng, local)
 
 

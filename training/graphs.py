@@ -6,7 +6,7 @@ those of `model.onnx` as external data, so both files must stay in one folder. D
 of `model.onnx` over long texts (measured with the weights of all-MiniLM-L6-v2):
 
 - Activations are scaled token by token, not by the largest value of the run (as `DynamicQuantizeMatMul` does): .9982
-  instead of .9955, and a text has the same vector whatever else is in the batch.
+  instead of .9955, and a text has the same vector in every batch.
 - The values of the attention are multiplied in float: .9996. They are a twelfth of the work; every token reads those of
   the few tokens that all attend to, so their rounding does not average out.
 - The output of GELU is never below -.17. Shifted by that it fills all 256 steps; the shift times the weights is

@@ -31,7 +31,7 @@ from rows import Row, read_rows, write_rows
 DATA = Path(__file__).parent / "data"
 INDEX = DATA / "dev_shingles.xz"
 WORDS, CHARACTERS = 8, 13
-SAMPLE = 4  # one of so many shingles is in the file
+SAMPLE = 4  # one of this number of shingles is in the file
 BITS = 48  # of each hash in the file: a shingle of another text is found in it with a probability of 2e-9
 DROPPED_BITS = np.uint64(64 - BITS)
 STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -79,7 +79,7 @@ def tokenise(tokenizer: Tokenizer, texts: list[str], limit: int) -> list[list[in
 
 
 def choose_rows(rows: Sequence[Row], limits: dict[str, int], questions: int, seed: int = 9) -> list[Row]:
-    """At most limits["PART/POOL"] or limits["POOL"] rows (no entry: all) and so many questions of each."""
+    """At most limits["PART/POOL"] or limits["POOL"] rows (no entry: all), and the same limit of questions for each."""
     rng = random.Random(seed)
     count: Counter[str] = Counter()
     chosen = []
@@ -102,7 +102,7 @@ def choose_rows(rows: Sequence[Row], limits: dict[str, int], questions: int, see
 
 
 class Keys:
-    """Numbers for key strings; a missing key gets a number of its own."""
+    """Numbers for key strings; a missing key gets a new number."""
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}

@@ -70,7 +70,7 @@ MIX = {
     "M_hi": 0.006,
 }
 SMOKE_ROWS = 100  # per task
-MASKED = -4.0  # cosine that stands for "not a negative"
+MASKED = -4.0  # cosine that means "not a negative"
 
 
 @dataclass
@@ -126,7 +126,7 @@ def pad_keys(keys: list[list[int]], width: int = 6) -> np.ndarray:
 
 
 class Batches(IterableDataset):
-    """Endless batches; every worker has a random generator of its own."""
+    """Endless batches; every worker has its own random generator."""
 
     def __init__(self, prepared: Prepared, options: Options, tokenizer: Tokenizer) -> None:
         self.pools, self.names = prepared.pools, prepared.names

@@ -68,7 +68,7 @@ class Tokens:
         Raises UsageError for a name, collection or time that cannot be used, ConflictError for a name that is taken.
         """
         if not _NAME.fullmatch(name):
-            raise UsageError(f"'{name}' is no name for a token", "use 1 to 64 letters, digits and . @ + - _")
+            raise UsageError(f"'{name}' is not a valid token name", "use 1 to 64 letters, digits and . @ + - _")
         if name == OWNER.name:
             raise UsageError("the owner's token is made by the server", "`mindex token show` prints it")
         agent = agent or name
@@ -94,7 +94,7 @@ class Tokens:
         return self._store.tokens.all()
 
     def revoke(self, name: str) -> None:
-        """Remove a token; the owner's is made anew by the next start of a server. Raises NotFoundError."""
+        """Remove a token; the next start of a server makes a new one for the owner. Raises NotFoundError."""
         if name == OWNER.name:
             try:
                 self._owner_file.unlink()
@@ -146,7 +146,7 @@ class Tokens:
     # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def authenticate(self, secret: str) -> Principal:
-        """Whom a token stands for. Raises AuthenticationError for one that is unknown, revoked or expired."""
+        """Return the principal of an access token. Raises AuthenticationError if it is unknown, revoked or expired."""
         hash_ = _hash(secret[:_LONGEST])
         if self._is_owners(hash_):
             return OWNER

@@ -80,7 +80,7 @@ class QueryWord:
 
 
 class Token(NamedTuple):
-    """A token and the characters that it stands for: from `start` to before `end`."""
+    """A token and the characters that it represents: from `start` to before `end`."""
 
     token: str
     start: int
@@ -176,7 +176,7 @@ def _name_tokens(raw: str) -> list[Token]:
         wholes.append(("_".join(piece for _, piece in pieces), 0, len(raw)))
     folded = [(fold(whole), start, end) for whole, start, end in wholes]
     folded += [(whole[1:], start + 1, end) for whole, start, end in folded if _VERSION.fullmatch(whole)]
-    # A whole form of letters alone is stemmed like prose, so that the query `policycontroller` finds it, too.
+    # A whole form of letters alone is stemmed like prose, so that the query `policycontroller` also finds it.
     words += [Token(_finish(one), i, j, whole=True) for one, i, j in folded if len(one) <= MAX_TOKEN]
     return [one for one in words if one.token]
 
@@ -243,7 +243,7 @@ def analyze(text: str) -> Analysis:
         return _NO_TOKENS
     words: list[str] = []
     identifiers: list[str] = []
-    # No token reaches over a blank, and most of what stands between two blanks was met before.
+    # No token reaches over a blank, and most texts between two blanks were met before.
     for stems, wholes in map(_between_blanks, (text if text.isascii() else normalize("NFKC", text)).split()):
         words += stems
         if wholes:
@@ -269,7 +269,7 @@ _between_blanks = WordCache(_analyze_between_blanks).__getitem__
 
 
 def locate(text: str) -> Iterator[Token]:
-    """Return the tokens of a text as `analyze` does, each with the characters of the text that it stands for."""
+    """Return the tokens of a text as `analyze` does, each with the characters of the text that it represents."""
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return _locate_normalised(text)
     normalised: list[str] = []

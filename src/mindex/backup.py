@@ -17,7 +17,7 @@ _MIN_PAUSE_MS = 1_000
 
 
 class Backups:
-    """The backups of the database that the settings name. Raises UnsupportedError if that is no SQLite file."""
+    """The backups of the database that the settings name. Raises UnsupportedError if that is not a SQLite file."""
 
     def __init__(self, settings: Settings) -> None:
         self._name = Path(settings.database).stem

@@ -1,7 +1,7 @@
 """Settings: one table of keys; flags > environment > project file (a few keys) > user file > defaults.
 
-Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from. While mindex stands in
-for another program, that program's variables count like the environment, below our own.
+Every key `a.b` is also `MINDEX_A_B` in the environment. Each value remembers where it came from. If mindex replaces
+another program, that program's variables count like the environment, below our own.
 """
 
 import os
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SecretsMode = Literal["redact", "strict", "off"]
 
-# What an address may ask for in a file: Azure's older interface wants it, and it is no key.
+# What an address may ask for in a file: Azure's older interface wants it, and it is not a key.
 _VERSION = "api-version"
 
 
@@ -91,7 +91,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedding.model", "", parse_text, "the model's name or folder; default: the provider's own"),
     Setting("embedding.url", "", parse_text, "address of a provider that is a server", address=True),
     Setting("embedding.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
-    Setting("embedding.dimensions", 0, parse_whole(0), f"shorten the vectors to so many ({_SHORTENERS}); 0: do not"),
+    Setting("embedding.dimensions", 0, parse_whole(0), f"truncate vectors to this length ({_SHORTENERS}); 0: off"),
     Setting("embedding.timeout", 30.0, parse_number(0.1), "seconds before a provider counts as down"),
     Setting("embedding.wait", 1.5, parse_number(0), "seconds a server's query waits for a model that is still loading"),
     Setting(
@@ -116,7 +116,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("generation.url", "", parse_text, "address of a language model that is a server", address=True),
     Setting("generation.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
     Setting("generation.timeout", 30.0, parse_number(0.1), "seconds before a language model counts as down"),
-    Setting("generation.extract_facts", True, parse_flag, "whether facts are taken out of conversations that are told"),
+    Setting("generation.extract_facts", True, parse_flag, "extract facts from stored conversations"),
     Setting(
         "search.fusion",
         "judged",
@@ -178,7 +178,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "http.public_url", "", parse_text, "the address by which clients reach the server, as https://memory.example"
     ),
-    Setting("http.authorization_server", "", parse_text, "an OAuth 2 server whose tokens count, too"),
+    Setting("http.authorization_server", "", parse_text, "an OAuth 2 server whose tokens are also accepted"),
     Setting("http.introspection_url", "", parse_text, "where it is asked about a token (RFC 7662)", address=True),
     Setting("http.introspection_client", "", parse_text, "the name by which this server asks it"),
     Setting("http.introspection_secret", "", parse_text, "its password; from the environment only", secret=True),
@@ -195,7 +195,7 @@ SETTINGS: tuple[Setting, ...] = (
         "daily_log.enabled",
         False,
         parse_flag,
-        "a line in the daily log for each memory; on where there is a workspace",
+        "a line in the daily log for each memory; on if there is a workspace",
         unset="on with a workspace",
     ),
     Setting(
@@ -222,7 +222,7 @@ class ForeignVariable:
     key: str
     provider: str = ""  # it counts only while this is the provider of the key's role; '': always
     value: Callable[[str], str] = str  # what the key gets for what the variable holds
-    held: str = ""  # in a file, which is the name then; it counts where nothing else sets the key
+    held: str = ""  # in a file, which is the name then; it counts if nothing else sets the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ def load_settings(
     """Read every source; later ones win. Unknown keys and bad values are errors that name the file and the key.
 
     Those of a project's file are only notes: it may be a stranger's.
-    `foreign` are the variables of a program that mindex stands in for; they come between the files and our own ones.
+    `foreign` are the variables of a program that mindex replaces; they come between the files and our own ones.
     """
     environment = os.environ if environment is None else environment
     values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}

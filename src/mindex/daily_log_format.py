@@ -13,7 +13,7 @@ FORMAT_VERSION = 1
 _DEFAULT_SOURCE = "manual"
 _LONGEST_TEXT, _CUT_TEXT = 200, 197
 
-# The label must be a type of memories: people write times and labels in brackets into their own logs, too.
+# The label must be a type of memories: people also write times and labels in brackets into their own logs.
 _LINE = re.compile(
     rf"(?<![^\r\n])- \*\*(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\*\* \[(?:{'|'.join(TYPES)})\] \([^\r\n]+?\) [^\r\n]+"
 )

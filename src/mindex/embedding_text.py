@@ -24,7 +24,7 @@ _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?ã€‚ï¼
 def embedding_pieces(record: Record) -> list[str]:
     """Return the texts to embed for a record: one per piece of at most 800 characters, each with the title in front.
 
-    The description of a chunk's document and the context of the chunk are put in front, too. Of a run of bare headings
+    The description of a chunk's document and the context of the chunk are also put in front. Of a run of bare headings
     each is a piece: they have little to do with each other (of 60 facts as headings, 44 are found instead of 16). So is
     each value of a profile.
     """
@@ -37,7 +37,7 @@ def embedding_pieces(record: Record) -> list[str]:
 def piece_ranges(record: Record) -> list[tuple[int, int]]:
     """Return the characters of a record's text that each of its embedded pieces is made of; none if that is not known.
 
-    That is not known of a run of headings or a profile, whose pieces are worded anew.
+    That is not known of a run of headings or a profile, whose pieces get a new wording.
     """
     if _bare_headings(record) or record.kind == "profile":
         return []

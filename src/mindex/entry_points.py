@@ -117,7 +117,7 @@ def is_registered(group: Group, name: str) -> bool:
 
 
 def load(group: Group, name: str) -> Any:
-    """Import what a name stands for. Raises ConfigError if it is missing, disabled, claimed twice or broken."""
+    """Import the object of a name. Raises ConfigError if it is missing, disabled, claimed twice or broken."""
     claims = [point for point in installed() if (point.group, point.name) == (group, name)]
     enabled = [point for point in claims if point.extension not in disabled()]
     extensions = sorted({point.extension for point in enabled})
@@ -176,7 +176,7 @@ def problems(*, own: bool = True) -> tuple[ConfigError, ...]:
 
 
 def loaded_or_logged(group: Group) -> Iterator[tuple[str, Any]]:
-    """Yield what each name of a group stands for, without the core's; one that cannot be used is logged."""
+    """Yield the object of each name of a group, without the core's; one that cannot be used is logged."""
     for name in names(group):
         if RELEASED[group].get(name) == CORE:
             continue
@@ -210,7 +210,7 @@ def _load(point: EntryPoint) -> Any:
             found = getattr(found, part)
     except ConfigError:
         raise
-    except (Exception, SystemExit) as error:  # whatever a stranger's module raises
+    except (Exception, SystemExit) as error:  # a third party's module may raise anything
         if getattr(error, "name", "") == point.extension in RELEASED_PACKAGES:  # its folder was deleted
             raise lacks(point.extension) from None
         raise ConfigError(
@@ -259,7 +259,7 @@ def _scan(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
             return tuple(EntryPoint(*row) for row in held["entry_points"])
     found = tuple(_read(folder for folder, _ in folders))
     rows = [[point.group, point.name, point.value, point.distribution] for point in found]
-    from mindex.temporary_files import replaced_file  # only where something was installed
+    from mindex.temporary_files import replaced_file  # only if something was installed
 
     with suppress(OSError):  # a cache that cannot be written costs the next process 50 ms
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +269,7 @@ def _scan(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
 
 
 def _read(folders: Iterator[str]) -> Iterator[EntryPoint]:
-    from importlib.metadata import distributions  # 20 ms, and only where something was installed
+    from importlib.metadata import distributions  # 20 ms, and only if something was installed
 
     seen: set[str] = set()
     for found in distributions(path=list(folders)):

@@ -38,7 +38,7 @@ class AmbiguousIdError(MindexError):
 
 
 class ConflictError(MindexError):
-    """What is asked for cannot stand beside what is there already."""
+    """The request conflicts with existing data."""
 
     kind = "conflict"
 
@@ -82,7 +82,7 @@ class CollectionError(MindexError):
 
 
 class ConfigError(MindexError):
-    """A setting that is unknown, malformed or not allowed where it stands."""
+    """A setting is unknown, malformed, or not allowed in this file."""
 
     kind = "config"
 
@@ -132,11 +132,11 @@ class SchemaError(StoreError):
 
 
 class ForeignDatabaseError(SchemaError):
-    """A database of another program stands where ours should be."""
+    """The file is another program's database."""
 
 
 class ProviderError(MindexError):
-    """A model cannot be had: its server is down, its key is refused, its answer makes no sense."""
+    """A model cannot be used: its server is down, its key is refused, or its reply is invalid."""
 
     kind = "provider"
 
@@ -148,11 +148,11 @@ class EmbeddingError(ProviderError):
 
 
 class SpaceChangedError(EmbeddingError):
-    """Another process changed this memory's embedding model meanwhile: what was asked is to be asked again."""
+    """Another process changed the embedding model during the request; retry it."""
 
 
 class RerankError(ProviderError):
-    """The reranker is missing, broken, too slow, or its answer makes no sense."""
+    """The reranker is missing, broken, too slow, or its reply is invalid."""
 
     kind = "rerank"
 

@@ -1,5 +1,5 @@
-"""Whether a read waits for a database that does not answer. A write always does; so does a read, unless it is told not
-to: a client of a server can ask again, while a command or a write with its reads would have to begin again."""
+"""Whether a read waits for a database that does not answer. A write always does; so does a read, unless the caller
+disables it: a client of a server can ask again, while a command or a write with its reads would have to begin again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

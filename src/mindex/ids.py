@@ -7,7 +7,7 @@ from unicodedata import normalize
 from mindex.nul import without_nul
 
 _LENGTH = 12
-_BYTES = 10  # as many as give at least so many letters
+_BYTES = 10  # as many as give at least this number of letters
 # A bulk asks for the hash of each of its 500 texts three times. Longer texts are not kept.
 _KEPT, _LONGEST_KEPT = 1024, 2_000
 

@@ -55,7 +55,8 @@ class Maintenance:
         """
         if not self._sees_everything:
             raise AccessDeniedError(
-                "vectors are made for all agents at once", "this server makes them by itself; search again in a moment"
+                "vectors are made for all agents at once",
+                "this server makes them automatically; search again in a moment",
             )
         if self._selection.embedder is None:
             if reason := self._selection.lean_reason:
@@ -74,7 +75,7 @@ class Maintenance:
     def optimize(self, *, caches: bool = False) -> dict[str, int]:
         """Purge what expired long ago, prune the access log, rebuild and merge the indexes, give unused space back.
 
-        With `caches` they are emptied, too. Returns how many values of each kind were removed from them.
+        With `caches`, they are also emptied. Returns how many values of each kind were removed from them.
         """
         self.purge_expired()
         cleared = self._entries.store.caches.clear() if caches else {}
@@ -126,7 +127,7 @@ class Maintenance:
 
         Nothing changes without `apply`; with it the originals are superseded by the merged memory and stay in the
         history: each proposal is applied whole or not at all, and one `undo` takes it back. Memories newer than
-        `older_than` are left out (None: none is); `most` considers only the oldest so many.
+        `older_than` are left out (None: none is); `most` considers only this number of the oldest.
         """
         for type_ in types:
             validate_type(type_)

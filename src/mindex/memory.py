@@ -290,13 +290,13 @@ class Memory:
     def repair(database: str | Path, target: str | Path, *, report: Report | None = None) -> RepairReport:
         """Save what can be read of a damaged database file into a new one; the damaged one stays as it is.
 
-        Raises UsageError for a database that is no file, ConflictError when the target exists, and StoreError when
+        Raises UsageError for a database that is not a file, ConflictError if the target exists, and StoreError when
         nothing can be read.
         """
         return repair_file(str(database), Path(target).expanduser(), report)
 
     def damage_notes(self) -> tuple[str, ...]:
-        """A note on damaged rows that were left out since the memory was opened; none where there were none."""
+        """A note on damaged rows that were left out since the memory was opened; None if there were none."""
         return damage_notes(self.store)
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────

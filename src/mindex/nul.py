@@ -1,6 +1,6 @@
 """NUL is stored nowhere: PostgreSQL refuses it, and SQLite's functions take it for the end of a text.
 
-The rules of the store, and the values that an engine takes where no rule is called, replace it by U+FFFD.
+The rules of the store, and the values that an engine takes without calling a rule, replace it by U+FFFD.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def shared_permissions(folder: Path) -> int:
 
 
 def close_to_others(paths: Iterable[Path]) -> list[Path]:
-    """Take files and folders of this user away from everyone else that every user may open. Returns those."""
+    """Make files and folders of this user private that every user may open. Returns those."""
     closed = []
     for path in paths:
         try:

@@ -65,7 +65,7 @@ def _read(path: Path) -> ProjectFile:
         entries = list(flatten(tomllib.loads(_bytes_of(path).decode("utf-8-sig")), PROJECT_KEYS))
     except OSError as error:
         return ProjectFile(path, {}, (f"{path} is ignored: {error.strerror or error}",))
-    # A table that is nested too deeply to be read is wrong, too.
+    # A table that is nested too deeply to be read is also wrong.
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return ProjectFile(path, {}, (f"{path} is ignored, it is not valid TOML: {str(error)[:200]}",))
     values: dict[str, Value] = {}
@@ -85,7 +85,7 @@ def _read(path: Path) -> ProjectFile:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Raises OSError for what is no small file of this user or of root."""
+    """Raises OSError for anything but a small file of this user or of root."""
     if path.is_symlink():
         raise OSError("it is a link")
     with open_regular(path, follow_links=False) as file:

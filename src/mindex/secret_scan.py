@@ -13,7 +13,7 @@ from mindex.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _StoredText:
-    """A text of the store: where it is, and what would have to go with it."""
+    """A text of the store: where it is, and everything that would be removed with it."""
 
     place: str  # text, properties, history, document, collection, query, cache
     id: str  # of the record or document; the name of the collection; the kind of cached values
@@ -44,9 +44,9 @@ class SecretScan:
     def remove(self, purge: Callable[[Sequence[str]], PurgeResult]) -> SecretsRemoved:
         """Remove what holds a secret; `purge` removes entries for good.
 
-        Entries go with all their versions. A file's chunks go, and come back redacted when it is indexed again. A
-        collection goes when its name or root holds the secret; else the pattern or the context does. Caches of the kind
-        are emptied.
+        Entries are removed with all their versions. A file's chunks are removed, and come back redacted when it is
+        indexed again. A collection goes when its name or root holds the secret; else the pattern or the context does.
+        Caches of the kind are emptied.
         """
         found = [stored for stored in self._texts() if self._redactor.find(stored.text)]
         entries = list(dict.fromkeys(one.id for one in found if one.place in _OF_ENTRIES and not one.document))

@@ -1,10 +1,10 @@
-"""Temporary files and folders: whatever is written before it is renamed into its place, or thrown away.
+"""Temporary files and folders: files that are renamed into place when complete, or thrown away.
 
 A process that is killed leaves them behind, with all that they contain. Each is locked while its process lives, so the
 next one that writes in the same folder can remove those whose lock is free. They are named `.NAME.RANDOM.mindex`.
 mindex 0.1.0 locked none and named them otherwise: those go when they are a day old.
 
-SQLite has files beside a temporary database (`-journal`, `-wal`, `-shm`), which go with it.
+SQLite has files beside a temporary database (`-journal`, `-wal`, `-shm`), which are removed with it.
 """
 
 import os
@@ -150,7 +150,7 @@ def _named_like_ours(folder: Path) -> list[Path]:
             hidden = {entry.name for entry in listing if entry.name.startswith(".")}
     except OSError:
         return []
-    # A file that SQLite made beside another one goes with that, and alone if that is gone.
+    # A file that SQLite made beside another one is removed with that, or alone if that is gone.
     names = [name for name in hidden if (main := _BESIDE.sub("", name)) == name or main not in hidden]
     return sorted(folder / name for name in names if _is_ours(folder, name))
 

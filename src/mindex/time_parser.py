@@ -2,7 +2,7 @@
 
 What `time_window` reads in a question is a time here as well: `letzte Woche`, `hace dos meses`, `last summer`.
 
-A day, week, month or year stands for its beginning; weeks begin on Monday. A time without a zone is local: that is what
+A day, week, month or year means its start; weeks begin on Monday. A time without a zone is local: that is what
 a person typing a date means.
 """
 
@@ -36,7 +36,7 @@ def parse_time(text: str, *, now: int | None = None, ahead: bool = False) -> int
     """Return the moment that a text names, in milliseconds. Raises UsageError for a text that names none.
 
     `2h` counts back from now, and `friday` and `march` are the last ones that began. With `ahead`, `2h` counts forward,
-    they are the next ones, and a period that has begun stands for its end: what expires today ends with the day.
+    they are the next ones, and a period that has begun means its end: what expires today ends with the day.
     """
     moment = now_ms() if now is None else now
     value = " ".join(text.lower().replace(",", " ").split())

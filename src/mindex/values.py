@@ -81,7 +81,7 @@ def _shape(made: Any) -> tuple[attrgetter[tuple[Any, ...]], dict[str, int]]:
 def _frozen_with_slots(plain: type) -> type:
     """Fields, slots and what `replace`, `fields` and `match` go by are the standard library's."""
     written = set(vars(plain))
-    inherits = any(map(dataclasses.is_dataclass, plain.__mro__[1:]))  # whose base is frozen must be it, too
+    inherits = any(map(dataclasses.is_dataclass, plain.__mro__[1:]))  # if its base is frozen, it must also be
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, frozen=inherits)(plain)
     made.__dataclass_params__.frozen = True
     for field in dataclasses.fields(made):

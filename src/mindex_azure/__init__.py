@@ -12,7 +12,7 @@ def open_index(url: str, options: OpenOptions) -> Store:
     Raises ConfigError without Azure's packages.
     """
     try:
-        from mindex_azure.store import AzureStore  # its client is there only where it was asked for
+        from mindex_azure.store import AzureStore  # its client is installed only on request
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("azure", "azure_core"):
             raise

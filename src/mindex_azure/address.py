@@ -67,7 +67,7 @@ def _endpoint_of_environment() -> str:
 
 def find_credential() -> AzureKeyCredential | TokenCredential:
     """The key of the environment, else the identity of this machine or of who is signed in (Microsoft Entra ID)."""
-    from azure.core.credentials import AzureKeyCredential  # only where a store is opened
+    from azure.core.credentials import AzureKeyCredential  # only if a store is opened
 
     if key := os.environ.get(KEY, "").strip():
         return AzureKeyCredential(key)

@@ -125,7 +125,7 @@ class Connection:
         profile: str | None = None,
         fresh: bool = True,
     ) -> Found:
-        """The documents that a filter admits and a query of our own tokens matches; `top` 0 only counts them.
+        """The documents that a filter admits and a query of mindex tokens matches; `top` 0 only counts them.
 
         Without `fresh` it does not wait for what this process wrote.
         """
@@ -199,7 +199,7 @@ class Connection:
     def write(self, changes: Changes) -> frozenset[str]:
         """Write documents in batches. Returns the keys of merges whose document is not there.
 
-        A document that is refused raises StoreError; what stands before it is written.
+        A document that is refused raises StoreError; documents before it are written.
         """
         # Grows with time, so that a document that another process wrote since has a greater one.
         stamp = time.time_ns() // 1_000 << 10 | random.getrandbits(10)

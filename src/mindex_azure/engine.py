@@ -69,7 +69,7 @@ class AzureEngine:
         ]
 
     def kept(self, key: object, make: Callable[[], T]) -> T:
-        """A value that is made anew after a write of this process, or after some seconds."""
+        """A value that is computed again after a write of this process, or after some seconds."""
         now, generation = time.monotonic(), self.connection.generation
         made_in, until, value = self._kept.get(key, (-1, 0.0, None))
         if made_in != generation or until < now:

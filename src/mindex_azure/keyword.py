@@ -20,9 +20,9 @@ from mindex_azure.engine import AzureEngine
 from mindex_azure.odata import WORD_FIELDS
 from mindex_azure.schema import PROFILE
 
-# So many candidates are read at least: the order of the service is not quite ours.
+# Read at least this number of candidates: the order of the service is not quite ours.
 _MIN_READ = 250
-_BUCKET = 8  # tokens: lengths are counted in groups of so many
+_BUCKET = 8  # tokens: lengths are counted in groups of this size
 # More tokens than this are looked up together, not each by its own request.
 _FEW_TOKENS = 16
 
@@ -120,7 +120,7 @@ def _count(engine: AzureEngine, where: str, token: str = "") -> int:
 
 
 def _count_many(engine: AzureEngine, where: str, tokens: Sequence[str], records: int) -> dict[str, int]:
-    """The counts of many tokens, most of which no record holds: whatever is held is found by reading who holds it."""
+    """The counts of many tokens, most of which no record contains: the others are found by reading their records."""
     counts = dict.fromkeys(tokens, 0)
     left = list(dict.fromkeys(tokens))
     while left:

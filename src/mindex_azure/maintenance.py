@@ -77,7 +77,7 @@ class AzureMaintenance:
         return Check("versions", True, message, "run `mindex optimize`")
 
     def optimize(self) -> None:
-        """Remove what belongs to nothing, write the words of chunks anew where they are wrong, drop old versions."""
+        """Remove what belongs to nothing, rewrite the words of chunks if they are wrong, drop old versions."""
         strays = self._strays()
         self._connection.write(Changes(deletes=[*strays.chunks, *strays.parts]))
         if any(map(_differs, self._sample())):

@@ -32,7 +32,7 @@ from mindex_azure.schema import fluency_field, space_of, vector_field
 
 _NEWEST = ("created_at desc", "path asc", "position asc", "key asc")
 _SIGNALS = ("id", "domain", "instruction", "created_at", "document")
-# A scope of at most so many vectors is searched exhaustively.
+# A scope of at most this number of vectors is searched exhaustively.
 _EXACT = 5_000
 _MIN_STEM = 3
 _TEXTS_AT_ONCE, _MAX_TEXTS = 200, 5_000
@@ -92,7 +92,7 @@ class AzureRetrieval:
     def substring(
         self, literals: Sequence[str], filters: Filters, limit: int, *, inside_words: bool = False
     ) -> tuple[str, ...]:
-        """Its words, or their beginnings, choose the records whose texts are read: at most so many (`_MAX_TEXTS`).
+        """Its words, or their beginnings, choose the records whose texts are read: at most `_MAX_TEXTS`.
 
         The service finds no letters inside of words: `inside_words` raises UnsupportedError.
         """

@@ -2,7 +2,7 @@
 
 The alias has the name that a user gave, the index a name with the versions of schema and analyzer (`handbook-v1-2`). A
 field's type cannot be changed, so another version is another index: it is filled from the old one, then the alias is
-moved. Searches go on meanwhile. `mindex optimize` deletes the old index.
+moved. Searches continue during the move. `mindex optimize` deletes the old index.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def open_index(connection: Connection) -> None:
 
 
 def index_behind(connection: Connection) -> str:
-    """The name of the index that the alias stands for; '' when there is no alias."""
+    """The name of the alias's index; '' if there is no alias."""
     try:
         alias = connection.attempt(lambda: connection.indexes.get_alias(connection.address.index))
     except ResourceNotFoundError:
@@ -155,7 +155,7 @@ def index_behind(connection: Connection) -> str:
 
 
 def old_indexes(connection: Connection) -> list[str]:
-    """The indexes that the alias stood for before."""
+    """The former indexes of the alias."""
     names = connection.attempt(lambda: list(connection.indexes.list_index_names()))
     current, alias = index_behind(connection), connection.address.index
     versioned = ((name, _VERSIONED.fullmatch(name)) for name in names)

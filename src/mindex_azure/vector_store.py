@@ -1,4 +1,4 @@
-"""Vectors and embedding spaces in Azure AI Search: each space has a vector field of its own."""
+"""Vectors and embedding spaces in Azure AI Search: each space has its own vector field."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class AzureVectorStore:
         return {one.record: cast("VectorArray", one.vectors) for one in self.with_fluency(model, ids)}
 
     def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
-        import numpy as np  # only where vectors are read
+        import numpy as np  # only if vectors are read
 
         space = space_of(model.fingerprint)
         if not ids or not self._has_space(model):

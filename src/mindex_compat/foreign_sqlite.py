@@ -1,7 +1,7 @@
-"""Reads the SQLite files of other programs, with whatever tables and columns they have, and never changes them.
+"""Read the SQLite files of other programs, with any tables and columns, and never change them.
 
 Their vectors are not read: none of these programs records which model made them, and vectors of different models must
-not be compared. What is imported is embedded anew.
+not be compared. Imported records are embedded again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _MADE = re.compile(
     rf"{_GAP}*+create{_GAP}++(table|view|virtual{_GAP}++table){_GAP}++(?:if{_GAP}++not{_GAP}++exists{_GAP}++)?{_NAME}",
     re.IGNORECASE | re.DOTALL,
 )
-# Where a virtual table keeps one row for each of its own: vectors, and keyword indexes of two generations.
+# The tables in which a virtual table keeps one row for each of its rows: vectors, and keyword indexes of two
+# generations.
 _SHADOWS = ("rowids", "docsize", "content")
 
 

@@ -1,4 +1,4 @@
-"""Where the programs keep their data unless they are told otherwise. What is named here need not exist."""
+"""The default places of the programs' data. The files need not exist."""
 
 import json
 import os

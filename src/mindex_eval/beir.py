@@ -67,7 +67,7 @@ def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None
     groups = {text.group for text in found.texts}
     for one in questions.values():
         if one.group and one.group not in groups and not (found.root and (found.root / one.group).is_dir()):
-            problem = f"question '{one.id}' of {found.folder} belongs to '{one.group}', where there is no document"
+            problem = f"question '{one.id}' of {found.folder} belongs to '{one.group}', which has no documents"
             raise UsageError(problem, "mend its group")
 
 
@@ -90,15 +90,15 @@ def _objects(path: Path) -> Iterator[tuple[str, str, Mapping[str, object]]]:
             raise UsageError(f"{place} is not a JSON object", "each line is one object")
         id_ = _field(value, "_id", place)
         if not id_:
-            raise UsageError(f"{place} has no _id", "give each line an _id of its own")
+            raise UsageError(f"{place} has no _id", "give each line a unique _id")
         earlier, same = seen.setdefault(id_, (number, value))
         if value | {"date": ""} != {**same, "date": ""}:
-            raise UsageError(f"{place} has the _id '{id_}' of line {earlier}", "give each line an _id of its own")
+            raise UsageError(f"{place} has the _id '{id_}' of line {earlier}", "give each line a unique _id")
         yield id_, place, value
 
 
 def _field(value: Mapping[str, object], name: str, place: str) -> str:
-    """A field as text; numbers are texts, too: `session: 1`."""
+    """A field as text; numbers are also accepted: `session: 1`."""
     found = value.get(name)
     if found is None:
         return ""

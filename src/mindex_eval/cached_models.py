@@ -65,7 +65,7 @@ def _cached(
 
 
 class CachedEmbedder:
-    """An embedder that embeds no text twice. While `fresh`, it embeds every query anew."""
+    """An embedder that embeds no text twice. While `fresh`, it embeds every query again."""
 
     def __init__(self, inner: Embedder, cache: Store) -> None:
         self._inner = inner

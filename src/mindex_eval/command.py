@@ -92,7 +92,7 @@ def eval_command(
     """Measure search quality, on sets of questions whose answers are known.
 
     SET is a folder with queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or a folder of
-    your own notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
+    your notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     SET:memory stores all its texts as memories, SET@GROUP uses one group of it.
 
     The tables show the ranking, the pages as shipped beside the same pages without a floor, and both by session and by
@@ -109,11 +109,11 @@ def eval_command(
     )
     tables = silence or swept or together
     if tables and (compare or options["worst"] or options["category"] or (options["keep"] and not together)):
-        raise UsageError("--silence, --together and --sweep print tables of their own", "leave the other options out")
+        raise UsageError("--silence, --together and --sweep print separate tables", "leave the other options out")
     if options["on"] and (silence or swept or options["keep"]):
         raise UsageError("--on measures sets, alone or --together", "leave --silence, --sweep and --keep out")
     if metric and not (swept or compare):
-        raise UsageError("--metric says what to sweep or compare", "give --sweep or --compare, too")
+        raise UsageError("--metric says what to sweep or compare", "also give --sweep or --compare")
     if (silence or together) and swept:
         other = "--together" if together else "--silence"
         raise UsageError(f"{other} and --sweep are two questions", "ask one after the other")
@@ -177,7 +177,7 @@ def _distinct(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _single_variant(options: EvaluationOptions) -> str:
-    """Return the one variant that tables of their own measure. Raises UsageError for several --modes."""
+    """Return the one variant that separate tables measure. Raises UsageError for several --modes."""
     if len(options.variants) > 1:
         raise UsageError("--sweep, --silence and --together look at one mode", "name one with --modes")
     variant = next(iter(options.variants), "hybrid") + "+expand" * options.expand + "+rerank" * options.rerank

@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class AnswerShape:
-    """How an entry point shows an answer unless it is told otherwise. The defaults are those of the command line."""
+    """How an entry point shows an answer by default. The defaults are those of the command line."""
 
     view: View = "full"
     limit: int = 5
@@ -92,7 +92,7 @@ def share_of(excerpts: Iterable[str], answer: str) -> float:
 
 
 def _grams(words: Sequence[str], size: int) -> set[tuple[str, ...]]:
-    """The runs of so many words."""
+    """The runs of this number of words."""
     return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)} if size else set()
 
 

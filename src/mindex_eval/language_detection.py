@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-# Scripts that decide by themselves. Kana before Han: Japanese has both.
+# Scripts that decide alone. Kana before Han: Japanese has both.
 _RANGES = {
     "ja": "\u3040-\u30ff", "zh": "\u3400-\u9fff", "ko": "\uac00-\ud7af\u1100-\u11ff", "ru": "\u0400-\u04ff",
     "el": "\u0370-\u03ff", "ar": "\u0600-\u06ff", "he": "\u0590-\u05ff", "hi": "\u0900-\u097f", "th": "\u0e00-\u0e7f",

@@ -96,7 +96,7 @@ def settings_for(given: Mapping[str, str], db: str | Path | None = None, *, opti
             raise UsageError(f"{option} {key}={value} is wrong: {error}", f"it means: {known[key].meaning}") from None
     try:
         return load_settings(flags)
-    except ConfigError as error:  # each is right by itself, and so is what the user has configured
+    except ConfigError as error:  # each alone is right, and so is what the user has configured
         raise UsageError(f"{option} does not fit: {error.message}", error.hint) from None
 
 

@@ -43,7 +43,7 @@ def parse_set_name(name: str | Path) -> SetName:
 def read_named_set(
     name: Path, *, split: str = "test", adversarial: bool = False, one_group: bool = False
 ) -> QuestionSet:
-    """Read a set and keep what its name means. With `one_group` it is the first group where none is named."""
+    """Read a set and keep what its name means. With `one_group` it is the first group if none is named."""
     named = parse_set_name(name)
     found = read_set(named.folder, split=split, adversarial=adversarial)
     groups = tuple(dict.fromkeys(text.group for text in found.texts))
@@ -93,7 +93,7 @@ def _one_group(found: QuestionSet, group: str) -> QuestionSet:
 
 def _as_memories(found: QuestionSet) -> QuestionSet:
     if found.root is not None:
-        raise UsageError(f"{found.name} holds real files, which are indexed, not told", f"name it {found.name}")
+        raise UsageError(f"{found.name} contains real files, which are indexed, not added", f"name it {found.name}")
     name, _, group = found.name.partition("@")
     return replace(
         found,
@@ -108,7 +108,7 @@ def _digest(found: QuestionSet, *parts: str) -> str:
 
 
 def _without_repeated_memories(found: QuestionSet) -> QuestionSet:
-    """The same words told twice are one memory, so a question about either is answered by it."""
+    """The same text added twice is one memory, so a question about either is answered by it."""
     first: dict[tuple[str, str], str] = {}
     same = {
         text.id: first.setdefault((text.group, content_hash(text.message)), text.id)

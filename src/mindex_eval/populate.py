@@ -124,7 +124,7 @@ def _fill(
     report: Report | None,
     database: str | Path = "",
 ) -> tuple[PopulatedSet, ...]:
-    """Populate the database, or one in the folder `work`, where files are written, too."""
+    """Populate the database, or one in the folder `work`, where files are also written."""
     database, numbers = database or work / _DATABASE, count()
     groups = [
         {group: f"g{next(numbers):04}" for group in dict.fromkeys(one.group for one in found.texts)} for found in sets
@@ -157,7 +157,7 @@ def _add_entries(
 ) -> dict[str, str]:
     """Add memories and turns as a client would. Returns the ids of the texts by those of their records.
 
-    Each group has an agent of its own; a single one has the default agent.
+    Each group has its own agent; a single one has the default agent.
     """
     ids = {}
     entries = [text for text in found.texts if text.is_entry]

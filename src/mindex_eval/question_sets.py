@@ -52,7 +52,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of a file that hold the answer: other lines of the file are no answer."""
+    """Lines of a file that hold the answer: other lines of the file are not an answer."""
 
     path: str
     first: int
@@ -91,7 +91,7 @@ class QuestionSet:
     questions: tuple[Question, ...]
     texts: tuple[Text, ...] = ()
     root: Path | None = None
-    digest: str = ""  # of the corpus; empty for one's own notes, which are read anew each time
+    digest: str = ""  # of the corpus; empty for the user's notes, which are read again each time
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -132,7 +132,7 @@ def _without_adversarial(found: QuestionSet) -> QuestionSet:
 
 
 def sampled(questions: Sequence[Question], count: int | None) -> tuple[Question, ...]:
-    """The same `count` questions each time, whatever their order in the file: the first by a hash of their ids."""
+    """The same `count` questions each time, in any order of the file: the first by a hash of their ids."""
     if count is None or count >= len(questions):
         return tuple(questions)
     chosen = {question.id for question in sorted(questions, key=lambda one: hash_of(one.id))[:count]}

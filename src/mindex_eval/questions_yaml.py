@@ -92,7 +92,7 @@ class _Notes:
             raise UsageError(f"{names} is not in {self.folder}", "write the path below the folder")
         if not path.lower().endswith(SUFFIXES):
             kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-            raise UsageError(f"{names} is no kind of file that is indexed", f"name one that ends in {kinds}")
+            raise UsageError(f"{names} has an unsupported file type", f"use {kinds}")
         if path in self.skipped:
             raise UsageError(f"{names} is not indexed: {self.skipped[path]}", "name a file that is")
         if path not in self.files:
@@ -142,7 +142,7 @@ def _check_fields(fields: Mapping[str, object], place: str) -> None:
         meant = [] if name in known else get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
         if meant:
             hint = f"write '{meant[0]}', or choose a name less like it"
-            raise UsageError(f"{place} says '{name}', which means nothing", hint)
+            raise UsageError(f"unknown field '{name}' in {place}", hint)
         if name not in _FIELDS and not isinstance(fields[name], str | int | float | date | None):
             raise UsageError(f"{name} of {place} is not one word or number", "write one, or leave the field out")
 
@@ -153,7 +153,7 @@ def _group(notes: _Notes, fields: Mapping[str, object], place: str) -> str:
         return ""
     group = notes.path_of(named, place)
     if not (notes.folder / group).is_dir():
-        problem = f"{place} names the group {named}, which is no folder of {notes.folder}"
+        problem = f"{place} names the group {named}, which is not a folder of {notes.folder}"
         raise UsageError(problem, "name a folder below it")
     return "" if group == "." else group
 
@@ -177,13 +177,13 @@ def _lines(notes: _Notes, fields: Mapping[str, object], paths: list[str], place:
         return ()
     read = _LINES.fullmatch(str(fields["lines"]).strip())
     if read is None or len(paths) != 1 or int(read[1]) < 1 or int(read[2] or read[1]) < int(read[1]):
-        raise UsageError(f"lines of {place} make no sense", "write `lines: 10-40` with one file as the answer")
+        raise UsageError(f"invalid `lines` in {place}", "write `lines: 10-40` with one file as the answer")
     named = Lines(paths[0], int(read[1]), int(read[2] or read[1]))
     written = notes.lines_of(named.path, place)
     if not any(line.strip() for line in written[named.first - 1 : named.last]):
         last = max((number for number, line in enumerate(written, start=1) if line.strip()), default=0)
         raise UsageError(
-            f"{place} names {'lines' if read[2] else 'line'} {read[0]} of {named.path}, where nothing is written",
+            f"{place} names {'lines' if read[2] else 'line'} {read[0]} of {named.path}, which are empty",
             f"its last line is {last}; mend `lines`, or leave it out if the whole file is the answer",
         )
     return (named,)

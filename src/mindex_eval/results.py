@@ -17,7 +17,7 @@ METRICS = (NDCG, RECALL_5, RECALL_10, HIT_5, MRR)
 # Of pages as users get them; the last two are shares of the questions that have an answer.
 HIT_1, NO_ANSWER, NO_CONFIDENT = "hit@1", "no_answer", "no_confident"
 SHIPPED_METRICS = (HIT_1, HIT_5, RECALL_5, RECALL_10, NO_ANSWER, NO_CONFIDENT)
-# Only where documents have sessions: all, or any, of the evidence sessions are among those of the first hits.
+# Only if documents have sessions: all, or any, of the evidence sessions are among those of the first hits.
 ALL_5, ANY_5, ALL_10, ANY_10 = "all@5", "any@5", "all@10", "any@10"
 SESSION_METRICS = (ALL_5, ANY_5, ALL_10, ANY_10)
 # Only of questions that files answer: the first hit is an entry.
@@ -52,7 +52,7 @@ class ShippedRun:
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """One search variant, over all questions. Without scores where no question has an answer.
+    """One search variant, over all questions. Without scores if no question has an answer.
 
     Answers out of a cache are not timed: `timed` counts those that were.
     """
@@ -208,7 +208,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class MixedSet:
-    """The questions of one set, put to a memory of its own and to one that holds other sets, too."""
+    """The questions of one set, put to a separate memory and to one that also holds other sets."""
 
     name: str
     documents: int

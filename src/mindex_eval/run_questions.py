@@ -27,7 +27,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "hybrid+expand": {"mode": "hybrid", "expand": True},
     "hybrid+expand+rerank": {"mode": "hybrid", "expand": True, "rerank": True},
 }
-# So many questions of a variant are timed; the others take their vectors from the cache of earlier runs.
+# The number of questions of a variant that are timed; the others take their vectors from the cache of earlier runs.
 TIMED = 100
 _SHOWN = 5  # hits of an answer whose tokens are counted, in full
 _DEEPEST = 1_000
@@ -133,7 +133,7 @@ class QuestionRunner:
         return options
 
     def _scope(self, group: str) -> dict[str, Any]:
-        """Each of several groups is a store of its own: a collection, an agent, or, of real files, a folder."""
+        """Each of several groups is a separate store: a collection, an agent, or, of real files, a folder."""
         groups = self.populated.groups
         if not groups:
             return {"path": f"{group}/"} if group else {}

@@ -61,7 +61,7 @@ _UNSET = "default"  # shown for a setting that is empty until it is set, such as
 
 
 def assessments_json(found: Sequence[Assessment]) -> dict[str, Json]:
-    """One set is an object of its own; several are a list, with their mean beside it."""
+    """One set is an object; several are a list, with their mean beside it."""
     return to_json(found[0] if len(found) == 1 else {"sets": found, "mean": mean_runs(found)})
 
 

@@ -29,7 +29,7 @@ def mixture(
     variant: str = "hybrid",
     report: Report | None = None,
 ) -> Mixture:
-    """Ask each set's questions in a memory of its own, and in one that holds all sets."""
+    """Ask each set's questions in a separate memory, and in one that holds all sets."""
     sets = _read(names, options)
     asked = [_unfiltered(answerable(found, sampled(found.questions, options.sample))) for found in sets]
     settings = effective_settings(options.settings, (variant,))

@@ -11,7 +11,7 @@ MINDEX_INTERFACE = 1
 def open_database(url: str, options: OpenOptions) -> Store:
     """Open the database of a URL. Raises ConfigError without psycopg."""
     try:
-        from mindex_postgres.store import PostgresStore  # psycopg is there only where it was asked for
+        from mindex_postgres.store import PostgresStore  # psycopg is installed only on request
     except ModuleNotFoundError as error:
         raise missing_packages(error) from None
     return PostgresStore(
@@ -26,7 +26,7 @@ def open_database(url: str, options: OpenOptions) -> Store:
 def scratch_database(url: str) -> AbstractContextManager[str]:
     """The URL of an empty schema in the database of a URL, dropped in the end."""
     try:
-        from mindex_postgres.address import parse_address  # psycopg is there only where it was asked for
+        from mindex_postgres.address import parse_address  # psycopg is installed only on request
         from mindex_postgres.administration import scratch_schema  # beside it
     except ModuleNotFoundError as error:
         raise missing_packages(error) from None

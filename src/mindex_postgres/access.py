@@ -32,7 +32,7 @@ class Administration:
         return self._database.grant(login, scopes, read_only=read_only)
 
     def revoke(self, login: str, *, agents: Sequence[str] = (), collections: Sequence[str] = ()) -> Grants:
-        """Take grants back; all of a login's where none is named."""
+        """Revoke grants; all of a login's if none is named."""
         return self._database.revoke(login, _scopes(agents, collections))
 
     def list(self) -> Grants:
@@ -50,7 +50,7 @@ def _open(database: str) -> "Database":
             f"{database} is not shared: only a PostgreSQL database has roles", "name one with --db postgresql://…"
         )
     try:
-        from mindex_postgres import administration  # psycopg is there only where it was asked for
+        from mindex_postgres import administration  # psycopg is installed only on request
         from mindex_postgres.address import parse_address  # beside it
     except ModuleNotFoundError as error:
         raise missing_packages(error) from None

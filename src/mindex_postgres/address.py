@@ -39,7 +39,7 @@ def parse_address(url: str) -> Address:
     values = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(values).get("schema") or DEFAULT_SCHEMA
     if "\0" in schema or len(schema.encode()) > 63:
-        raise ConfigError("the schema in the URL of the database is no name", "use at most 63 letters")
+        raise ConfigError("the schema in the database URL is not a valid name", "use at most 63 letters")
     query = urlencode([(name, value) for name, value in values if name != "schema"], safe="/", quote_via=quote)
     user = quote(parts.username or "", safe="%")
     place = parts.netloc.rpartition("@")[2]

@@ -123,7 +123,7 @@ class Administration:
         return group_roles(self._address.database, self._schema)
 
     def _steps(self, roles: GroupRoles, owners: Sequence[str]) -> Iterator[_Step]:
-        """Each statement, with the query that returns true where it is not needed, and the parameters of that."""
+        """Each statement, with the query that returns true if it is not needed, and its parameters."""
         schema, owner, writer, reader = map(quoted, (self._schema, roles.owner, roles.writer, roles.reader))
         yield (
             SetupStep("extension", _CREATE_EXTENSION),
@@ -242,7 +242,7 @@ class Administration:
             with database.read() as transaction:
                 is_set_up = transaction.value(_HAS_ROLE, roles_here(transaction, self._schema).writer)
             if not is_set_up:  # and perhaps it does not exist: no tables are made by a mistyped name
-                raise StoreError(f"{database.place} has no roles of its own yet", "run `mindex admin init --run` first")
+                raise StoreError(f"{database.place} has no mindex roles yet", "run `mindex admin init --run` first")
             migrate(database)
             return database.write(as_owner, long=True)
         finally:

@@ -4,7 +4,7 @@ from mindex.datatypes.administration import Distribution
 from mindex.errors import StoreError
 from mindex_postgres.connection import Database, Transaction
 
-# Table → the column that says on which machine a row is. The first decides, the others go with it.
+# Table → the column that says on which machine a row is. The first decides, the others follow it.
 DISTRIBUTED = {"records": "owner", "words": "owner", "terms": "owner", "vectors": "owner", "documents": "collection"}
 # Whole on every machine: what is small, or joined with records of any machine.
 _REFERENCE = (

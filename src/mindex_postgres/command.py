@@ -20,7 +20,7 @@ _COLLECTIONS = click.option(
 _LOGIN = click.argument("login")
 
 
-@click.group("admin", short_help="Roles, grants and distribution of a PostgreSQL database.")
+@click.group("admin", short_help="Manage roles and grants of a PostgreSQL database.")
 def admin_command() -> None:
     """Manage a shared PostgreSQL database (--db postgresql://…): roles and grants."""
 
@@ -30,11 +30,11 @@ def _administration(context: Context) -> Administration:
 
 
 def _agents(context: Context) -> tuple[str, ...]:
-    """The agent of --agent, which stands before all commands; here it is the one that is granted."""
+    """The agent of --agent, which precedes all commands; here it is the one that is granted."""
     return (context.agent,) if context.agent is not None else ()
 
 
-@admin_command.command("init", short_help="Print or run what an administrator has to do.")
+@admin_command.command("init", short_help="Print or run the statements for an administrator.")
 @click.option("--run", is_flag=True, help="Run the statements and create the tables.")
 @click.option("--owner", "owners", multiple=True, metavar="LOGIN", help="Make this login an owner (repeatable).")
 @click.pass_obj
@@ -49,7 +49,7 @@ def init_command(context: Context, /, **options: Any) -> None:
     context.emit(result, lambda: setup_text(result))
 
 
-@admin_command.command("grant", short_help="Let a login see and write agents and collections.")
+@admin_command.command("grant", short_help="Let a login read and write agents and collections.")
 @_LOGIN
 @_COLLECTIONS
 @click.option("--read-only", is_flag=True, help="Allow reading only.")
@@ -64,7 +64,7 @@ def grant_command(context: Context, /, **options: Any) -> None:
     context.emit(result, lambda: grants_text(result))
 
 
-@admin_command.command("revoke", short_help="Take back what a login was granted.")
+@admin_command.command("revoke", short_help="Revoke the grants of a login.")
 @_LOGIN
 @_COLLECTIONS
 @click.pass_obj

@@ -51,7 +51,7 @@ class CommitMarks:
         self._has_pruned = False
 
     def begin(self) -> tuple[str, list[str]]:
-        """The mark of a new transaction, and the statements at its beginning: they need no round trip of their own."""
+        """The mark of a new transaction, and the statements at its beginning: they need no separate round trip."""
         if not self.is_on:
             return "", []
         mark = os.urandom(8).hex()

@@ -39,7 +39,7 @@ DEFAULT_WAIT = 30.0
 _ATTEMPTS_TO_INSERT = 3
 # What every transaction begins with. JIT would compile for a second what runs for some milliseconds.
 _SETTINGS = "SET LOCAL search_path TO {path}; SET LOCAL lock_timeout TO {wait}; SET LOCAL jit TO off"
-# The server ends a statement after so many seconds, unless it has a lower limit of its own; the client a little later.
+# The server ends a statement after this number of seconds, unless its own limit is lower; the client a little later.
 _STATEMENT_SECONDS = 60
 _LONG_STATEMENT_SECONDS = 6 * 60 * 60
 _CLIENT_GRACE_SECONDS = 5
@@ -117,7 +117,7 @@ class Transaction:
         return self._run(DIALECT.spell(query), values).fetchall()
 
     def among(self, query: str, among: Iterable[object], *values: object) -> list[tuple[Any, ...]]:
-        """The rows of a query for many values, for which `$among` stands, behind its other parameters."""
+        """The rows of a query for many values; they replace `$among`, behind its other parameters."""
         wanted = list(among)
         return self.rows(query, *values, wanted) if wanted else []
 
@@ -219,12 +219,12 @@ class Database:
         self._written: str | None = ""
 
     def read_from(self, replica: Address) -> None:
-        """Let reads go to a replica, once it has what is written by now, and whatever is written here later."""
+        """Let reads go to a replica, once it has all writes so far and all later writes of this process."""
         self.replica = Replica(replica, self._primary)
         self._note_written()
 
     def look_in(self, schemas: Sequence[str]) -> None:
-        """Let statements find types and operators in these schemas, too."""
+        """Let statements also find types and operators in these schemas."""
         self._path = ", ".join(sql.Identifier(one).as_string() for one in (self.address.schema, *schemas))
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────
@@ -436,7 +436,7 @@ class Database:
 
     @contextmanager
     def hold_lock(self, name: str) -> Iterator[bool]:
-        """Hold a lock while statements run that must not be in a transaction. Yields False where it is taken.
+        """Hold a lock while statements run that must not be in a transaction. Yields False if it is taken.
 
         The transaction that holds it keeps no snapshot: an index that is made concurrently would wait for its end.
         """

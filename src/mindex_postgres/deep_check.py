@@ -1,6 +1,6 @@
 """Checks that read all of a PostgreSQL store: every record with its changes and words, and what names another row.
 
-Whether its pages are sound is for the server to know: it has checksums of its own, and an error of it fails the check.
+Whether its pages are sound is for the server to know: it has its own checksums, and an error of it fails the check.
 """
 
 from collections import defaultdict
@@ -64,7 +64,7 @@ def _records(transaction: Transaction, report: Report | None) -> tuple[Check, ..
 
 
 def _references(transaction: Transaction) -> Check:
-    """Whatever a row names exists; a login that sees a part cannot know."""
+    """Check that everything that a row names exists; a login that sees a part cannot know."""
     if transaction.restricted:
         return Check("references", True, "not checked: this login sees a part of the records")
     strays = [

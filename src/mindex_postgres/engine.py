@@ -129,7 +129,7 @@ class PostgresEngine(SqlEngine[Transaction]):
             self.background.submit(words.merge_counts)
 
     def vacuum(self, tables: Sequence[str]) -> None:
-        """Have the server give back the space of deleted rows and count the tables anew, as far as this role may."""
+        """Have the server give back the space of deleted rows and count the tables again, as far as this role may."""
         schema = sql.Identifier(self.database.address.schema).as_string()
         self.database.execute_alone(f"VACUUM (ANALYZE, SKIP_LOCKED) {', '.join(f'{schema}.{one}' for one in tables)}")
 
@@ -141,7 +141,7 @@ def rebuild_words_once(transaction: Transaction) -> None:
 
 
 def rebuild_words(transaction: Transaction) -> None:
-    """Make the keyword index and its counts anew. Writers wait, readers do not."""
+    """Rebuild the keyword index and its counts. Writers wait, readers do not."""
     transaction.run("LOCK TABLE words, terms, counts IN SHARE ROW EXCLUSIVE MODE")
     transaction.run("DELETE FROM words")
     transaction.run("DELETE FROM terms")

@@ -9,8 +9,8 @@ from mindex.errors import ConfigError, LostConnectionError, StoreBusyError, Stor
 
 _CHECK = "check that the server runs and that its host, port and database name are right"
 _PASSWORD = "check it in the service file, ~/.pgpass or PGPASSWORD"
-_OTHER_PROTOCOL = "what answers there is no PostgreSQL server"
-# What libpq says where no server answers.
+_OTHER_PROTOCOL = "the server there is not PostgreSQL"
+# The messages of libpq if no server answers.
 _SILENCE = re.compile(
     "refused|time|No such file|resolve host|translate host name|closed the connection|route|reachable"
 )

@@ -51,7 +51,7 @@ _FULL = ", ".join(f"nullif(t.{column}, '')" for column in COLUMNS)
 _GAPS = f"{len(COLUMNS) + 1} - num_nonnulls({_FULL})"
 _OCCURRENCES = "%s * (octet_length(t.{column}) - octet_length(replace(t.{column}, %s, '')))"
 _COUNT_IN_SCOPE = f"SELECT {{counts}} FROM terms w {_SCOPED} WHERE {{match}}"
-# So many records are scored before a common word of the query is left out of the choice of records.
+# This number of records is scored before a common word of the query is left out of the choice of records.
 _CANDIDATES = 3_000
 
 
@@ -241,7 +241,7 @@ def _frequencies(transaction: Transaction, node: KeywordNode) -> Condition:
 
 
 def _holds(leaf: Term | Prefix | Phrase) -> str:
-    """Whether a row may hold a leaf: whether it holds its tokens. A number of ours is no text that could be parsed."""
+    """Whether a row may hold a leaf: whether it holds its tokens. A number of ours cannot be parsed as text."""
     if isinstance(leaf, Prefix):
         return "true"
     tokens = leaf.tokens if isinstance(leaf, Phrase) else (leaf.token,)
@@ -266,7 +266,7 @@ def _frequency(leaf: Term | Prefix | Phrase) -> Condition:
 
 
 def _needs_texts(node: KeywordNode | None) -> bool:
-    """Whether a score depends on where the tokens stand: the table `terms` does not know that."""
+    """Whether a score depends on the places of the tokens: the table `terms` does not know that."""
     return node is not None and any(not isinstance(leaf, Term) or leaf.column for leaf in bm25.wanted_leaves(node))
 
 
@@ -300,7 +300,7 @@ def _scope_of(transaction: Transaction, filters: Filters, now: int) -> Scope:
 
 
 def _read_counts(transaction: Transaction, query: KeywordQuery, scope: Scope) -> _Counts:
-    """All counts that a query needs: of its tokens in one read, and of its own phrases."""
+    """All counts that a query needs: of its tokens in one read, and of its phrases."""
     bonus = bm25.query_tokens(query.bonus) if query.bonus is not None else ()
     tokens = [*query.tokens, *sorted(bm25.query_tokens(query.node)), *sorted(bonus)]
     counts = _statistics(transaction, tokens, scope)

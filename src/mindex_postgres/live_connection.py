@@ -17,8 +17,8 @@ from mindex.errors import StoreError
 
 T = TypeVar("T")
 
-# After so much silence the server is asked whether it still works on a statement. A transaction begins within this time
-# on a connection that works.
+# After this time without a reply, the server is asked whether it still works on a statement. A transaction begins
+# within this time on a connection that works.
 SILENCE_SECONDS = 5.0
 # After an answer that raises doubt it is asked again at once: the answer may have arrived in the meantime.
 _DOUBT_SECONDS = 0.1

@@ -86,8 +86,8 @@ def version_of(transaction: Transaction, schema: str) -> int:
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *, creates: bool = True) -> int:
     """Bring the schema to the newest version. Returns it.
 
-    Raises SchemaError for a newer one, StoreError where the server or pgvector is too old, or a right is missing;
-    without `creates` NotFoundError where there are no tables.
+    Raises SchemaError for a newer one, StoreError if the server or pgvector is too old, or a permission is missing;
+    without `creates` NotFoundError if there are no tables.
     """
     schema, target = database.address.schema, len(migrations)
     with database.read() as transaction:
@@ -147,7 +147,7 @@ def _bring_up(database: Database, transaction: Transaction, migrations: Sequence
 def _become_owner(database: Database, transaction: Transaction, version: int) -> None:
     """Let the tables belong to the role that owns the schema, whichever of its members makes them.
 
-    Raises SchemaError for a login that is no member.
+    Raises SchemaError for a login that is not a member.
     """
     owner, may_become, is_owner, may_create = transaction.row(_OWNER, database.address.schema) or (
         "",

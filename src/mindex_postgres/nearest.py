@@ -48,7 +48,7 @@ ORDER BY v.owner, v.record, v.piece LIMIT %s
 """
 _PAGE = 2_000
 _ROWS_PER_HIT = 8  # a record may have several near pieces
-# To read so many pieces takes less time than a search for one vector.
+# Reading this number of pieces takes less time than a search for one vector.
 _READ_FOR_EACH = 100
 _SIZES = "SELECT collection, count(*) FROM documents WHERE collection = ANY(%s) GROUP BY collection"
 

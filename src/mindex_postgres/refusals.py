@@ -24,7 +24,7 @@ def read_only_error(login: str, grants: Sequence[Grant], place: str) -> StoreErr
 
 
 def refusal(login: str, grants: Sequence[Grant], wanted: Iterable[tuple[Scope, str]], place: str) -> StoreError | None:
-    """The error for what row-level security has refused; None where the grants are not the reason.
+    """The error for what row-level security has refused; None if the grants are not the reason.
 
     `wanted` are the agents and collections that the transaction has written, each as its scope and name.
     """

@@ -18,7 +18,7 @@ from mindex_postgres.server_pool import ServerPool
 
 _WAIT, _STEP = 0.5, 0.02
 _CONNECT_SECONDS = 2.0
-# For so many seconds a replica that did not answer is not asked, and one that was behind is not waited for.
+# For this number of seconds, a replica that did not answer gets no request, and one that was behind is not waited for.
 _PAUSE = 5.0
 _IDENTITY = "SELECT system_identifier, current_database() FROM pg_control_system()"
 WRITTEN = "SELECT pg_current_wal_insert_lsn()"
@@ -54,7 +54,7 @@ class Replica:
             identity = connection.execute(_IDENTITY).fetchone()
         if identity != _ask(self._primary, _IDENTITY):
             raise ConfigError(
-                f"{self.pool.place} is no replica of {self._primary.place}",
+                f"{self.pool.place} is not a replica of {self._primary.place}",
                 "name a streaming replica of the database of --db",
             )
         self._is_known = True

@@ -59,7 +59,7 @@ def _of_collection(column: str, *, writes: bool = False) -> str:
 
 
 def _with_record(column: str, *, writes: bool = False) -> str:
-    """Whose record this login sees: the policy of `records` holds in the subquery, too."""
+    """Whose record this login sees: the policy of `records` also holds in the subquery."""
     more = f" AND {_of_record(writes=True)}" if writes else ""
     return f"EXISTS (SELECT 1 FROM {{schema}}.records r WHERE r.id = {column}{more})"
 
@@ -75,7 +75,7 @@ class Rights:
     A policy that is empty admits no row.
     """
 
-    writer: str = ""  # beside SELECT, which readers have, too
+    writer: str = ""  # beside SELECT, which readers also have
     sees: str = ""
     inserts: str = ""
     updates: str = ""
@@ -91,7 +91,7 @@ RIGHTS: Mapping[str, Rights] = {
     "meta": Rights("INSERT, UPDATE, DELETE", "true", "key = 'space' OR starts_with(key, 'canary ')"),
     "spaces": Rights("INSERT, UPDATE, DELETE", "true", "true"),
     "numbers": Rights("UPDATE", "true", updates="true"),
-    # A reader's client is shown numbers as well, so whoever sees an agent may give them.
+    # A reader's client is shown numbers as well, so every login that sees an agent may give them.
     "program_numbers": Rights("INSERT", _OF_AGENT, _OF_AGENT),
     "grants": Rights(sees=_MINE),
     "collections": _rights(_of_collection("name"), _of_collection("name", writes=True)),

@@ -1,7 +1,7 @@
 -- All data of one memory, in one schema. Times are milliseconds since 1970. Texts are ordered by code point ("C").
 --
 -- `owner` is the agent of an entry, or the collection of a chunk. It leads every key of what belongs to a record, so
--- that all of it can be distributed over machines by it. What is counted or logged is in tables of its own: a row with
+-- that all of it can be distributed over machines by it. Counts and logs are in separate tables: a row with
 -- a vector is never updated.
 
 -- Facts about the schema itself: `schema` is its version, `analyzer` the version whose tokens `words` holds, `space` and
@@ -138,7 +138,7 @@ CREATE TABLE accesses (
     last_at bigint NOT NULL
 );
 
--- Turns whose facts were extracted, also where there were none. A negative number counts the failed attempts, `at` is
+-- Turns whose facts were extracted, also if there were none. A negative number counts the failed attempts, `at` is
 -- the last one.
 CREATE TABLE extractions (
     record text COLLATE "C" PRIMARY KEY,

@@ -7,7 +7,7 @@ CREATE TABLE grants (
     PRIMARY KEY (login, scope, name)
 );
 
--- What an agent reads is what its owner was granted: nobody puts a row among the entries of another agent.
+-- An agent reads what its owner was granted: no other login puts a row among the entries of another agent.
 ALTER TABLE records ADD CHECK (CASE kind WHEN 'chunk' THEN agent = '' ELSE agent = owner END);
 
 -- Who has asked, and who has cached: '' while all logins see everything.

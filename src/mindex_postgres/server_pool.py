@@ -17,7 +17,7 @@ from mindex_postgres.errors import connection_error, has_no_connection_left
 from mindex_postgres.live_connection import SILENCE_SECONDS, LiveConnection
 
 logger = logging.getLogger(__name__)
-# What is logged is in our errors, too; without a handler, Python would print it.
+# What is logged is also in our errors; without a handler, Python would print it.
 for _one in (logger, logging.getLogger("psycopg")):
     _one.addHandler(logging.NullHandler())
 # It warns of every attempt, 30 a minute while a server is down. `ServerPool` logs one line for each outage.
@@ -26,7 +26,7 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 CONNECTIONS = 10
 _CONNECT_SECONDS = 10
 # After so long without a connection it is asked whether the server is down. The pool, which waits twice as long after
-# each attempt, begins anew then: a server that is back is used within so many seconds.
+# each attempt, starts over then: a server that is back is used within this number of seconds.
 _DOWN_SECONDS = 3.0
 _OPTIONS: dict[str, Any] = {
     "autocommit": True,  # transactions are begun and ended by statements
@@ -75,7 +75,7 @@ class ServerPool:
         )
 
     def connect(self, seconds: float = _CONNECT_SECONDS) -> LiveConnection:
-        """A connection outside of the pool. Raises StoreError if there is none after so many seconds."""
+        """A connection outside of the pool. Raises StoreError if there is none after this number of seconds."""
         options = {**self._options, "connect_timeout": int(min(seconds, self.wait)) or 1}
         try:
             return LiveConnection.connect(self._url, **options)

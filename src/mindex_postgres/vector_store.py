@@ -95,7 +95,7 @@ class PostgresVectorStore(SqlVectorStore[Transaction]):
     def pack(self) -> None:
         """Have the HNSW index of every group that has become large made in the background; see `build_indexes`.
 
-        A process that ends meanwhile need not wait: the server finishes the statement.
+        A process that ends need not wait: the server finishes the statement.
         """
         if self._database.read_only or self._is_building() or not self._due_indexes():
             return
@@ -117,7 +117,7 @@ class PostgresVectorStore(SqlVectorStore[Transaction]):
             self._builder.join()
 
     def build_indexes(self) -> None:
-        """Make the HNSW index of every group that has become large; writers go on meanwhile.
+        """Make the HNSW index of every group that has become large; writers continue.
 
         Another process that does so already is not waited for.
         """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.datatypes import EmbedderSpec
     from mindex.store.engine_parts import ExportedVectors
 
-# Up to so many pieces of a group are compared one by one; more of them get an index.
+# Up to this number of pieces of a group are compared one by one; more of them get an index.
 EXACT = 5_000
 GROUPS: dict[KindGroup, int] = {"file": 0, "turn": 1, "entry": 2}
 _PUT = """
@@ -108,7 +108,7 @@ def as_text(vector: VectorArray) -> str:
 
 def read_stored(transaction: Transaction, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
     """The vectors of those records that have some in this space, in the order of the ids."""
-    import numpy as np  # only where there are vectors
+    import numpy as np  # only if there are vectors
 
     pieces: dict[str, list[bytes]] = {}
     fluencies: dict[str, float] = {}
@@ -124,7 +124,7 @@ def read_stored(transaction: Transaction, model: Model, ids: Sequence[str]) -> t
 
 def _data(sent: bytes) -> bytes:
     """The little-endian float32 values of what pgvector sends: two lengths, then big-endian ones."""
-    import numpy as np  # only where there are vectors
+    import numpy as np  # only if there are vectors
 
     return np.frombuffer(sent, ">f4", offset=4).astype("<f4").tobytes()
 

@@ -35,7 +35,7 @@ INSERT INTO counts SELECT name, sum(change) FROM gone GROUP BY name HAVING sum(c
 
 
 def indexed_columns(record: Record) -> list[str]:
-    """The columns of a record as they are stored: each token between two spaces of its own."""
+    """The columns of a record as they are stored: each token between two separate spaces."""
     return [f" {column.replace(' ', '  ')} " if column else "" for column in analyze_record(record)]
 
 
@@ -80,7 +80,7 @@ def merge_counts(transaction: Transaction) -> None:
 
 
 def read_counts(transaction: Transaction, names: Sequence[str]) -> dict[str, int]:
-    """The counts of these names; 0 where there is none."""
+    """The counts of these names; 0 if there is none."""
     transaction.write_counts()
     if transaction.restricted:
         return visible_counts.read_counts(transaction, names, term_number)

@@ -59,7 +59,7 @@ def describe(name: str, setting: str) -> GgufModel:
     """
     hint = f"let {setting} name a GGUF file"
     if not name:
-        raise ProviderError("llama-cpp needs to be told which model", hint)
+        raise ProviderError("llama-cpp needs a model", hint)
     with at_path(name, hint) as path:
         if not path.is_file():
             raise ProviderError(f"there is no file {path}", hint)
@@ -104,13 +104,13 @@ class GgufHead:
         return str(self.values.get("general.architecture", ""))
 
     def number(self, key: str) -> int | None:
-        """Return a number that belongs to the architecture; None where there is none."""
+        """Return a number that belongs to the architecture; None if there is none."""
         value = self.values.get(f"{self.architecture}.{key}")
         return value if isinstance(value, int) else None
 
 
 def read_head(path: Path, hint: str) -> GgufHead:
-    """Raises ProviderError when the file cannot be read, is no GGUF, or ends too early."""
+    """Raises ProviderError if the file cannot be read, is not a GGUF file, or ends too early."""
     try:
         with path.open("rb") as file:
             return _Reader(file, path.stat().st_size).head()
@@ -131,10 +131,10 @@ class _Reader:
 
     def head(self) -> GgufHead:
         if self._file.read(len(_MAGIC)) != _MAGIC:
-            raise _Malformed("is no GGUF file")
+            raise _Malformed("is not a GGUF file")
         version = self._number("I")
         if version not in _VERSIONS:
-            raise _Malformed(f"is a GGUF file of version {version}, which nobody reads any more, or not yet")
+            raise _Malformed(f"is a GGUF file of the unsupported version {version}")
         tensors, values = self._number("Q"), self._number("Q")
         if tensors > _MAX_TENSORS or values > _MAX_VALUES:
             raise _Malformed("is a damaged GGUF file")

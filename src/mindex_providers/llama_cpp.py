@@ -57,7 +57,7 @@ _REFUSALS: Mapping[Role, tuple[str, str]] = {
 
 
 def missing_package() -> ProviderError | None:
-    """Return the error for a machine without llama.cpp itself; None where it is installed."""
+    """Return the error for a machine without llama.cpp itself; None if it is installed."""
     from importlib.util import find_spec  # looked up at each call: a test replaces it
 
     if find_spec("xllamacpp") is not None:
@@ -88,7 +88,7 @@ class LlamaServer:
     def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
         """Do as ModelServer says. The time that the model takes to load counts, unless the call insists.
 
-        llama.cpp gives up a request whose time is up, too: its connection is closed.
+        llama.cpp also gives up a request whose time is up: its connection is closed.
         """
         started, seconds = monotonic(), limits.seconds(self.spec.timeout)
         with raise_as(ERRORS[self.spec.role]):

@@ -1,6 +1,6 @@
 """The program that runs llama.cpp: one model, served on a loopback port until the process that started it is gone.
 
-A process of its own, because llama.cpp aborts its process over a file or a request that it cannot handle, and writes to
+A separate process, because llama.cpp aborts its process over a file or a request that it cannot handle, and writes to
 standard output. It is run as a file, and so imports nothing else of mindex.
 """
 

@@ -1,4 +1,4 @@
-"""The command line in this process, for speed; what needs a process of its own is in test_processes."""
+"""The command line in this process, for speed; tests that need a separate process are in test_processes."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_a_missing_database_offers_nothing_and_is_not_made(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.sqlite_only  # a file that is no database
+@pytest.mark.sqlite_only  # a file that is not a database
 def test_what_is_wrong_is_not_written_into_the_command_line(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +159,7 @@ def test_the_script_is_printed_as_text_and_as_json(mindex: Mindex) -> None:
     assert mindex("completion", "tcsh").code == 2
 
 
-def test_completion_is_a_process_of_its_own_that_imports_no_model(filled: str) -> None:
+def test_completion_runs_in_a_separate_process_that_imports_no_model(filled: str) -> None:
     probe = (
         "import sys; from mindex.cli.main import main\n"
         "try: main()\n"

@@ -1,4 +1,4 @@
-"""`mindex config`: every setting, and where its value comes from, also while mindex stands in for another program."""
+"""`mindex config`: every setting, and where its value comes from, also while mindex replaces another program."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_variables_of_memorizer_are_shown_with_their_names(mindex: Mindex) -
         ("native", {}),
     ],
 )
-def test_each_dialect_reads_the_variables_of_its_own_program(
+def test_each_dialect_reads_the_variables_of_its_program(
     mindex: Mindex, tools: str, expected: dict[str, tuple[object, str]]
 ) -> None:
     found = origins(mindex, "--tools", tools)

@@ -1,4 +1,4 @@
-"""Conflicts on the command line: told by `add` and `update`, counted by `stats`, shown by `list --conflicts`."""
+"""Conflicts on the command line: reported by `add` and `update`, counted by `stats`, shown by `list --conflicts`."""
 
 from __future__ import annotations
 

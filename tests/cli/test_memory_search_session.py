@@ -25,7 +25,7 @@ def test_an_agent_drills_down_from_references_to_texts(mindex: Mindex) -> None:
     assert all(line.count(" tokens · ") == 1 for line in mindex("search", "Redis", "--compact").out.splitlines()[1:6])
     (whole,) = mindex("get", first["id"], "--json").json["records"]
     path, _, lines = first["at"].rpartition(":")
-    assert whole["path"].endswith(path.lstrip("…"))  # `…` stands for the start of a long path
+    assert whole["path"].endswith(path.lstrip("…"))  # `…` replaces the start of a long path
     assert f"{whole['first_line']}-{whole['last_line']}" == lines
     found = mindex("get", f"{path}:{lines}", "--json").json["records"]  # of each file whose path ends so
     assert any(whole["text"] in one["text"] for one in found)

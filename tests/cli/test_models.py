@@ -308,7 +308,7 @@ def test_a_model_that_is_not_available_is_one_error_and_changes_nothing(
     assert json.loads(mindex("status", "--json").out)["embedding"] == json.loads(before)["embedding"]
 
 
-def test_the_provider_none_is_no_target(mindex: Mindex, own_copy: str) -> None:
+def test_the_provider_none_is_not_a_target(mindex: Mindex, own_copy: str) -> None:
     is_one_error(mindex("reembed", "--provider", "none"), "`none` embeds nothing", code=2)
 
 

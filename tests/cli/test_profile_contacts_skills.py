@@ -193,7 +193,7 @@ def test_agents_have_their_own_contacts(mindex: Mindex) -> None:
     mindex("contact", "add", "Bo", "--agent", "other")
     assert mindex("contact", "list", "--agent", "*", "--json").json["total"] == 2
     assert mindex("contact", "get", "Bo").code == 1
-    is_one_error(mindex("contact", "add", "Cy", "--agent", "*"), "nobody in particular", code=2)
+    is_one_error(mindex("contact", "add", "Cy", "--agent", "*"), "means all agents", code=2)
 
 
 # ── the profile ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -352,7 +352,7 @@ def test_a_text_does_not_replace_an_object_of_the_profile_unless_asked_to(mindex
     assert mindex("profile", "set", "--remove", "user", "--replace").code == 2
 
 
-def test_two_contacts_of_one_name_are_told_when_added_and_when_asked_for(mindex: Mindex) -> None:
+def test_two_contacts_of_one_name_are_reported_by_add_and_get(mindex: Mindex) -> None:
     first = add_contact(mindex, "Anna", company="Acme")
     added = mindex("contact", "add", "Anna", "--phone", "+47 1", "--link", "x")
     assert added.code == 2 and "--links" in added.err

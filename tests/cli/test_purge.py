@@ -48,7 +48,7 @@ def is_stored(id_: str) -> bool:
         return memory.entries.get(id_) is not None
 
 
-def test_without_a_terminal_nothing_is_purged_unless_told_not_to_ask(mindex: Mindex, told: str) -> None:
+def test_without_a_terminal_purge_needs_yes(mindex: Mindex, told: str) -> None:
     refused = mindex("purge", told)
     assert refused.code == 2
     assert f"{told} memory: The gate code is on the board (2 changes)" in refused.err

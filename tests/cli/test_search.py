@@ -229,7 +229,7 @@ def test_an_agent_without_entries_is_not_named_as_a_filter(mindex: Mindex) -> No
     mindex("add", "Redis it is.", "--agent", "bob")
     notes = mindex("search", "redis", "--json").json["notes"]
     filled = "`mindex index FOLDER` or `mindex add` fills it"
-    assert notes == [f"agent main was told nothing yet, and no folder is indexed; {filled}"]
+    assert notes == [f"agent main has no entries, and no folder is indexed; {filled}"]
     notes = mindex("search", "redis", "--kind", "memory", "--json").json["notes"]
     assert notes == ["agent main has no memories yet; `mindex add` adds one"]
 

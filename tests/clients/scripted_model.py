@@ -104,7 +104,7 @@ class ScriptedModel:
         item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m1", "content": []}
         item["content"].append({"type": "output_text", "text": DONE, "annotations": []})
         for tool in () if called else body.get("tools", ()):
-            inner = tool.get("tools", ())  # a server's tools may stand in a namespace
+            inner = tool.get("tools", ())  # a server's tools may be in a namespace
             if name := _tool(
                 [tool.get("name", "")] if not inner else [f"{tool['name']}.{one['name']}" for one in inner]
             ):

@@ -267,7 +267,7 @@ def test_a_file_keeps_its_mode(mode: int, home: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_a_file_that_was_written_meanwhile_is_not_overwritten(home: Path) -> None:
+def test_a_file_written_by_another_program_is_not_overwritten(home: Path) -> None:
     path = file_of(ZED, home, ZED_SETTINGS)
     read = read_config(ZED, path)
     path.write_text('{"theme": "new"}')
@@ -352,7 +352,7 @@ def test_a_project_is_named_like_its_folder(folder: str, name: str) -> None:
     assert project_agent_name(Path(folder)) == name
 
 
-def test_a_command_that_is_no_server_does_not_start(tmp_path: Path) -> None:
+def test_a_command_that_is_not_a_server_does_not_start(tmp_path: Path) -> None:
     assert start_problem([str(tmp_path / "nothing")]) == f"there is no program {tmp_path / 'nothing'}"
     assert "no answer" in start_problem([sys.executable, "-c", "pass"])
     assert start_problem([sys.executable, "-c", "raise SystemExit('error: no such thing')"]) == "error: no such thing"
@@ -362,7 +362,7 @@ def test_a_command_that_is_no_server_does_not_start(tmp_path: Path) -> None:
 
 
 def mindex(*arguments: object) -> Ran:
-    """`true` stands in for the program, which would be started once otherwise."""
+    """`true` replaces the program, which would be started once otherwise."""
     command = () if "--undo" in arguments or "--list" in arguments else ("--command", "true")
     return run_here("install", *arguments, *command)
 
@@ -492,7 +492,7 @@ def test_the_list_shows_what_is_here_and_in_which_file_mindex_is(home: Path) -> 
     ran = mindex("--list")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
     assert ran.code == 0
-    assert rows["codex"].split()[1:5] == ["yes", "yes,", "does", "not"]  # `true` is no server
+    assert rows["codex"].split()[1:5] == ["yes", "yes,", "does", "not"]  # `true` is not a server
     assert "file is broken" in rows["zed"]
     assert rows["gemini"].split()[1:] == ["no", "no", f"{home}/.gemini/settings.json"]
     assert f"{home}/Harbour Office/.cursor/mcp.json" in ran.out

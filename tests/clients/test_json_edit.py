@@ -145,7 +145,7 @@ def test_a_removed_member_takes_its_line_with_it() -> None:
     assert remove_member('{"a": 1, "b": 2, "c": 3}', ["b"]) == '{"a": 1, "c": 3}'
 
 
-# ── what is no JSON ───────────────────────────────────────────────────────────────────────────────────────────
+# ── invalid JSON ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -175,6 +175,6 @@ def test_a_broken_text_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ['{"servers": null}', '{"servers": []}', '{"servers": {"mindex": 1}}', '{"servers": {}, "servers": {}}']
 )
-def test_a_place_that_is_no_object_is_refused(text: str) -> None:
+def test_a_place_that_is_not_an_object_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r'"(servers|mindex)"'):
         set_member(text, PATH, ENTRY)

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.model]
 
 
 class Desk:
-    """A home of its own with the program `mindex`, one memory in the default database, and a project folder."""
+    """A separate home with the program `mindex`, one memory in the default database, and a project folder."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "desk"

@@ -83,7 +83,7 @@ def test_a_value_of_several_lines_is_replaced_as_a_whole() -> None:
     assert "# slow machine" in new
 
 
-def test_tables_below_the_removed_one_go_with_it() -> None:
+def test_tables_below_the_removed_one_are_also_removed() -> None:
     assert remove_member(WRITTEN_BY_HAND, PATH) == "\n# the rest\n[z]\na = 1\n"
 
 

@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_left_out_for_azure(item: pytest.Item) -> bool:
-    """Tests of entries, and those of vectors by the thousand: they are about vector indexes of our own."""
+    """Tests of entries, and those of vectors by the thousand: they are about mindex's own vector indexes."""
     return item.path.stem in _OF_ENTRIES or item.name.startswith(_OF_OUR_VECTOR_INDEXES)
 
 
@@ -95,7 +95,7 @@ def _settle_together(stores: Sequence[Store]) -> None:
 
 @pytest.fixture
 def store(open_store: Open, database: str) -> Iterator[Store]:
-    """An empty store; whatever a test does to it, every row of it agrees with its checksum and with the others."""
+    """An empty store; after each test, every row of it agrees with its checksum and with the others."""
     store = open_store()
     store.files.put_collection(Collection("docs", "/docs"))
     yield store

@@ -197,4 +197,4 @@ class MemoryMaintenance:
         return ()
 
     def optimize(self) -> None:
-        """Nothing: all that is derived is made anew by every search."""
+        """Do nothing: every search derives everything again."""

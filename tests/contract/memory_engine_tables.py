@@ -128,7 +128,7 @@ class _Transaction(threading.local):
 
 
 class Connection:
-    """One store's way to its database. Each thread has a transaction of its own, which its reads see as well."""
+    """One store's way to its database. Each thread has its own transaction, which its reads also see."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -47,7 +47,7 @@ def test_many_values_are_cached_in_one_call_and_read_in_one(open_store: Open, st
 def test_a_value_is_known_by_how_its_key_begins(store: Store, open_store: Open) -> None:
     assert not store.caches.has_prefix("kind", "question")
     store.caches.put("kind", "question:text", b"1")
-    assert store.caches.has_prefix("kind", "question")  # at once: what waits to be written counts, too
+    assert store.caches.has_prefix("kind", "question")  # at once: pending writes also count
     store.settle()
     for one in (store, open_store()):
         assert one.caches.has_prefix("kind", "question")

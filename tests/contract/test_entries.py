@@ -112,7 +112,7 @@ def test_the_same_content_is_stored_once_per_agent(store: Store) -> None:
 
 
 @pytest.mark.parametrize("state", [{"retired_at": 3}, {"expires_at": 3}])
-def test_a_retired_or_expired_memory_does_not_stand_in_the_way(store: Store, state: dict[str, int]) -> None:
+def test_a_forgotten_or_expired_memory_does_not_block_a_new_one(store: Store, state: dict[str, int]) -> None:
     store.entries.add([memory_of("one", **state)], by="me")
     (again,) = store.entries.add([replace(memory_of("two"), text="text of one", updated_at=9)], by="me")
     assert again.created

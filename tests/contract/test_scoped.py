@@ -297,7 +297,7 @@ def test_vectors_of_others_are_neither_found_nor_counted(filled: Store, anna: Sc
 
 
 def test_an_engine_without_entries_is_served_too(open_store: object, store: Store) -> None:
-    """A scope is made of whatever groups the engine has."""
+    """A scope has all groups that the engine has."""
 
     class FilesOnly:
         def __init__(self, whole: Store) -> None:

@@ -99,7 +99,7 @@ def test_no_switch_while_the_new_space_lacks_a_record(store: Store) -> None:
     assert names(store.vectors.spaces()) == [("new/er", True, False, 3), ("old", False, False, 3)]
 
 
-def test_no_switch_before_an_entry_that_was_added_meanwhile_has_its_vector(open_store: Open, store: Store) -> None:
+def test_no_switch_before_an_entry_added_during_the_change_has_its_vector(open_store: Open, store: Store) -> None:
     store.vectors.begin_space(NEW, HERE)
     embed(store, NEW, "a", "b", "c")
     elsewhere = open_store()
@@ -110,7 +110,7 @@ def test_no_switch_before_an_entry_that_was_added_meanwhile_has_its_vector(open_
     assert store.vectors.switch_space(NEW)
 
 
-def test_no_switch_before_an_entry_that_was_revised_meanwhile_has_its_vector(store: Store) -> None:
+def test_no_switch_before_an_entry_revised_during_the_change_has_its_vector(store: Store) -> None:
     store.vectors.begin_space(NEW, HERE)
     embed(store, NEW, "a", "b", "c")
     store.entries.revise("b", lambda record: replace(record, text="other words"), by="test", action="update")
@@ -249,7 +249,7 @@ def test_another_edition_of_a_space_is_another_space(open_store: Open, store: St
     assert store.vectors.pending(again) == 3
     embed(store, again, "a", "b", "c")
     assert store.vectors.switch_space(again)
-    with pytest.raises(SpaceChangedError, match="embedded anew with test/old meanwhile"):
+    with pytest.raises(SpaceChangedError, match="embedded again with test/old during"):
         embed(open_store(), OLD, "a")
     store.vectors.drop_unused_spaces()
     (space,) = store.vectors.spaces()

@@ -150,7 +150,7 @@ def test_two_merged_records_may_be_the_same_until_one_is_retired(store: Store) -
     assert (store.sync.duplicate_of("one"), store.sync.duplicate_of("two")) == (None, None)
 
 
-def test_an_expired_memory_is_no_duplicate(store: Store) -> None:
+def test_an_expired_memory_is_not_a_duplicate(store: Store) -> None:
     put(store, merged(memory_of("one"), "1.a", text="same"))
     put(store, merged(memory_of("two", expires_at=5), "1.a", text="same"))
     assert (store.sync.duplicate_of("one"), store.sync.duplicate_of("two")) == (None, None)

@@ -139,7 +139,7 @@ def test_a_transaction_has_one_moment(store: Store) -> None:
 
 
 def at_once(jobs: list[Callable[[], object]]) -> list[object]:
-    """Runs every job in a thread of its own, all begun together. Returns results and errors."""
+    """Run every job in a separate thread, all started together. Returns results and errors."""
     ready, results = threading.Barrier(len(jobs)), [None] * len(jobs)
 
     def run(number: int) -> None:

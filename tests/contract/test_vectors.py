@@ -161,7 +161,7 @@ def test_a_reader_that_loaded_an_older_packing_ranks_by_the_newer_one(open_store
         assert reader.retrieval.nearest(WIDE, vectors[number], EVERYTHING, 10).hits[0].id == f"idamd{number + 1}"
 
 
-def test_a_vector_of_a_text_that_changed_meanwhile_is_not_stored(store: Store) -> None:
+def test_a_vector_of_a_text_that_has_changed_is_not_stored(store: Store) -> None:
     store.files.apply([update("a.md", "one")])
     (record,) = store.retrieval.records(["idamd1"])
     other, same = (short_hash(embedded_text(replace(record, text=text))) for text in ("other words", record.text))
@@ -283,7 +283,7 @@ def test_each_group_of_kinds_brings_its_own_nearest(open_store: Open, store: Sto
         assert (found["idamd1"].collection_size, found["t"].collection_size) == (1, 0)
 
 
-def test_records_that_come_later_are_of_their_own_group(store: Store) -> None:
+def test_records_added_later_are_in_their_group(store: Store) -> None:
     store.files.apply([update("a.md", "one", "two")])
     store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(0)])])
     query = np.asarray(axis(0), np.float32)

@@ -153,7 +153,7 @@ def test_doctor_reports_the_changed_model(filled: Memory, server: ModelServer) -
     assert check.ok
 
 
-def test_a_little_difference_is_no_other_model(
+def test_a_small_difference_is_the_same_model(
     filled: Memory, server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = server.vector
@@ -175,7 +175,7 @@ def noisy_in_batches(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "data": [{**row, "embedding": noisy(row["embedding"])} for row in body["data"]]}
 
 
-def test_a_server_whose_vectors_depend_on_the_batch_is_no_other_model(
+def test_a_server_whose_vectors_depend_on_the_batch_is_the_same_model(
     server: ModelServer, docs: Path, opened: Callable[..., Memory]
 ) -> None:
     server.always = changed(noisy_in_batches)
@@ -278,7 +278,7 @@ def test_a_tokenizer_that_was_changed_in_a_models_folder_is_noticed(tmp_path: Pa
 # ── what it costs ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_canary_costs_one_request_of_its_own_in_a_spaces_life(
+def test_the_canary_costs_one_separate_request_in_a_spaces_life(
     server: ModelServer, docs: Path, opened: Callable[..., Memory]
 ) -> None:
     memory = opened(server)
@@ -403,7 +403,7 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
 def half_done(filled: Memory, server: ModelServer, alone: Path) -> None:
     server.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     server.always = status(404, {"error": {"message": "The model `first` does not exist"}})
-    with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
+    with pytest.raises(EmbeddingError, match="the old model is used until then"):
         filled.models.reembed(force=True)
     server.always = None
     for file in (alone / "breakers").glob("*"):

@@ -136,9 +136,7 @@ def test_a_dry_run_reports_how_much_and_changes_nothing(filled: Memory, other: M
     assert asked_for(other, "pier 5") < 20
 
 
-def test_a_model_with_other_dimensions_gets_a_space_of_its_own(
-    filled: Memory, server: ModelServer, alone: Path
-) -> None:
+def test_a_model_with_other_dimensions_gets_its_own_space(filled: Memory, server: ModelServer, alone: Path) -> None:
     server.dimensions = 32
     assert filled.search(QUESTION).tier == "keyword"
     done = filled.models.reembed()
@@ -172,7 +170,7 @@ def half_done(filled: Memory, other: ModelServer, alone: Path) -> None:
     """Begin a change to the second model that fails on its way."""
     other.tricks.extend([late(0)] * 5)  # its card, a sign of life, 63 of the records, and the canary alone
     other.always = status(404, {"error": {"message": "The model `second` does not exist"}})
-    with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
+    with pytest.raises(EmbeddingError, match="the old model is used until then"):
         filled.models.reembed(model="second", url=other.url)
     other.always = None
     forgive(alone)

@@ -45,7 +45,7 @@ def spaces(memory: Memory) -> list[tuple[str, int, int, bool, int]]:
 
 
 def after(records: int, change: Callable[[], object]) -> Callable[[Progress], None]:
-    """Do something once so many records have their new vectors."""
+    """Do something once this number of records has new vectors."""
     done: list[object] = []
 
     def report(progress: Progress) -> None:
@@ -93,7 +93,7 @@ def test_dimensions_that_change_half_way_are_noticed_and_the_change_starts_again
 def test_a_broken_answer_half_way_leaves_the_vectors_made_so_far(
     filled: Memory, other: ModelServer, alone: Path, trick: Trick
 ) -> None:
-    with pytest.raises(EmbeddingError, match="the old model serves meanwhile"):
+    with pytest.raises(EmbeddingError, match="the old model is used until then"):
         filled.models.reembed(model="second", url=other.url, report=after(63, lambda: setattr(other, "always", trick)))
     assert spaces(filled) == [("first", 48, 0, True, 150), ("second", 64, 0, False, 63)]
     assert filled.search(QUESTION, floor=0).tier == "hybrid"

@@ -37,7 +37,7 @@ def test_what_is_too_old_goes_when_the_memory_is_opened(db: Path) -> None:
     assert queries(db) == ("asked 20 days ago",)
 
 
-def test_what_is_too_old_goes_with_a_command_that_only_reads(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_only_reads_removes_old_rows(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDEX_ACCESS_LOG_DAYS", "30")
     assert run_here("--db", db, "list").code == 0
     assert queries(db) == ("asked 20 days ago",)

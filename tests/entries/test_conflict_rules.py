@@ -68,7 +68,7 @@ def test_details_reasons_and_second_clauses_do_not_hide_a_conflict(older: str, n
         ("9:30", "10:00"),
     ],
 )
-def test_what_may_both_hold_is_no_conflict(older: str, newer: str) -> None:
+def test_compatible_memories_do_not_conflict(older: str, newer: str) -> None:
     assert not find_conflict(older, newer)
     assert not find_conflict(newer, older)
 

@@ -59,7 +59,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 @pytest.fixture
 def add_old(monkeypatch: pytest.MonkeyPatch) -> AddOld:
-    """Adds a memory as it would have been added so many days ago."""
+    """Add a memory as if it had been added this number of days ago."""
 
     def add(memory: Memory, text: str, *, days: float = 60, **properties: object) -> str:
         with monkeypatch.context() as patched:
@@ -190,7 +190,7 @@ def test_memories_that_expire_or_are_anchored_are_not_proposed(opened: Open, add
     assert memory.maintenance.consolidate().proposals == ()
 
 
-def test_only_the_oldest_so_many_are_read(opened: Open, add_old: AddOld) -> None:
+def test_only_a_limited_number_of_the_oldest_is_read(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     for days, text in ((90, "The harbour is old"), (80, TEA[0]), (70, TEA[1])):
         add_old(memory, text, days=days)
@@ -446,7 +446,7 @@ def test_a_tail_is_old_unimportant_and_about_one_thing(
     assert model.asked == []
 
 
-def test_memories_that_are_read_are_no_long_tail(opened: Open, add_old: AddOld, model: ChatServer) -> None:
+def test_memories_that_are_read_are_not_a_long_tail(opened: Open, add_old: AddOld, model: ChatServer) -> None:
     memory = opened(model)
     meals(memory, add_old)
     for _ in range(2):
@@ -459,12 +459,12 @@ def test_memories_that_are_read_are_no_long_tail(opened: Open, add_old: AddOld, 
 # ── applying ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_memory_that_was_changed_meanwhile_is_not_retired(opened: Open, add_old: AddOld) -> None:
+def test_a_memory_changed_during_the_run_is_not_superseded(opened: Open, add_old: AddOld) -> None:
     memory = opened()
     short, _ = (add_old(memory, text) for text in TEA)
     (proposal,) = memory.maintenance.consolidate().proposals
     memory.update(short, text="Anna drinks water")
-    with pytest.raises(ConflictError, match="changed meanwhile"):
+    with pytest.raises(ConflictError, match="changed in the meantime"):
         apply_merge(memory.entries, proposal)
     assert "Anna drinks water" in live(memory)
 
@@ -629,7 +629,7 @@ def test_no_merged_memory_is_added_when_an_original_cannot_be_retired(
     assert not [row for row in in_all(memory) if MERGED in row]
 
 
-def test_changes_of_the_kept_memory_made_meanwhile_are_not_lost(
+def test_changes_of_the_kept_memory_during_the_run_are_not_lost(
     opened: Open, add_old: AddOld, model: ChatServer
 ) -> None:
     memory, other = opened(model), opened()
@@ -652,7 +652,7 @@ def test_two_processes_that_consolidate_at_once_do_it_once(opened: Open, add_old
     model.answers = lambda *_: "no" if other.maintenance.consolidate(apply=True).retired else Fails(500)
     done = memory.maintenance.consolidate(apply=True)
     assert (done.retired, live(memory), len(memory.history(long))) == (0, {TEA[1]}, 2)
-    assert "was changed meanwhile" in done.notes[0]
+    assert "was changed in the meantime" in done.notes[0]
 
 
 # ── undo ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -680,7 +680,7 @@ def test_one_undo_restores_everything(
     note, redo = change.notes
     assert redo.startswith(f"`mindex undo {change.change}` takes this undo back")
     assert note.startswith("undone with it: ") and len(note.split(", ")) == len(MANY_TEAS) - 1 + by_model
-    redone, _ = memory.undo(str(change.change))  # an undo can be undone, too, and is one as well
+    redone, _ = memory.undo(str(change.change))  # an undo can also be undone, as one change
     assert (live(memory), len(redone.notes)) == ({proposal.result}, 2)
 
 

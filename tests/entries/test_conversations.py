@@ -134,7 +134,7 @@ def test_a_session_is_read_in_order_and_a_turn_with_its_neighbours(memory: Memor
     assert memory.conversations.around(memory.add("A memory has no neighbours").id) == ()
 
 
-def test_a_forgotten_turn_is_no_neighbour(memory: Memory) -> None:
+def test_a_forgotten_turn_is_not_a_neighbour(memory: Memory) -> None:
     ids = talk(memory, 3)
     memory.forget(ids[1])
     assert [turn.id for turn in memory.conversations.around(ids[0], 2, 2)] == [ids[0], ids[2]]

@@ -56,7 +56,7 @@ def memory(tmp_path: Path, workspace: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def public_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that a user with fewer rights can reach, unlike pytest's own; home is in it, too."""
+    """A folder that a user with fewer rights can reach, unlike pytest's own; it also contains the home."""
     folder = Path(tempfile.mkdtemp(prefix="mindex-test-"))
     folder.chmod(0o777)
     for variable in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):

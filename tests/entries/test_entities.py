@@ -72,7 +72,7 @@ def test_acronyms_without_their_plural() -> None:
 @pytest.mark.parametrize(
     "text", ["DO NOT DEPLOY ON FRIDAY", "NEVER push to main", "this is VERY IMPORTANT", "OK, TODO"]
 )
-def test_words_in_capitals_for_emphasis_are_no_names(text: str) -> None:
+def test_words_in_capitals_for_emphasis_are_not_names(text: str) -> None:
     assert extract_entities(text) == ()
 
 
@@ -97,7 +97,7 @@ def test_handles_tags_and_addresses_keep_their_sign() -> None:
         "Breakfast at eight.",
     ],
 )
-def test_a_word_capitalised_by_its_place_is_no_name(text: str) -> None:
+def test_a_word_capitalised_by_its_place_is_not_a_name(text: str) -> None:
     assert extract_entities(text) == ()
 
 
@@ -122,7 +122,7 @@ def test_a_name_is_listed_once_in_its_best_case_where_it_first_occurs() -> None:
     assert extract_entities("ask `postgresql`, Redis, Postgresql or PostgreSQL") == ("PostgreSQL", "Redis")
 
 
-def test_at_most_so_many_names_are_returned() -> None:
+def test_the_number_of_names_is_limited() -> None:
     assert extract_entities("Use Redis, Kafka and Python", most=2) == ("Redis", "Kafka")
     assert extract_entities("Redis", most=0) == ()
 

@@ -183,7 +183,7 @@ TURN = make_turn("I like tea, Rome, and dark mode in my editor.", "Noted.", agen
 )
 def test_only_confident_short_facts_of_the_turn_are_stored(given: list[object], taken: int | None) -> None:
     answer = says(*given)
-    if taken is None:  # Infinity is no JSON
+    if taken is None:  # Infinity is not JSON
         with pytest.raises(UnusableAnswer):
             facts_of(answer, TURN)
     else:

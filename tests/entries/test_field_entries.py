@@ -165,7 +165,7 @@ def test_agents_do_not_see_the_contacts_of_others(memory: Memory, anna: Record) 
     with pytest.raises(NotFoundError):
         memory.contacts.get("Theirs")
     assert [hit.record.id for hit in memory.search("acme", kinds=["contact"]).hits] == [anna.id]
-    with pytest.raises(UsageError, match="nobody in particular"):
+    with pytest.raises(UsageError, match="means all agents"):
         memory.contacts.add(agent="*", name="All")
 
 
@@ -220,9 +220,7 @@ def test_a_skill_whose_cron_line_is_none_is_not_stored(memory: Memory) -> None:
 # ── two of one name ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_second_contact_of_one_name_is_told_and_both_are_listed_when_the_name_is_asked_for(
-    memory: Memory, anna: Record
-) -> None:
+def test_a_second_contact_of_one_name_is_reported_and_get_lists_both(memory: Memory, anna: Record) -> None:
     assert memory.contacts.notes(anna) == ()
     second = memory.contacts.add(name="anna lindqvist", company="Globex")
     (note,) = memory.contacts.notes(second)
@@ -236,7 +234,7 @@ def test_a_second_contact_of_one_name_is_told_and_both_are_listed_when_the_name_
     assert memory.contacts.get("Anna Lindqvist").id == anna.id
 
 
-def test_a_contact_that_gets_the_name_of_another_one_is_told_too(memory: Memory, anna: Record) -> None:
+def test_a_contact_that_gets_the_name_of_another_one_is_reported(memory: Memory, anna: Record) -> None:
     bob = memory.contacts.add(name="Bob")
     assert memory.contacts.update(bob.id, name="Bobby").notes == ()
     assert anna.id in memory.contacts.update(bob.id, name="Anna Lindqvist").notes[0]

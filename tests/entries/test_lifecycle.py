@@ -133,7 +133,7 @@ def test_strict_mode_rejects_a_secret_and_stores_nothing(tmp_path: Path) -> None
         ("fine", {"confidence": float("nan")}, "0 .* to 1"),
         ("fine", {"expires": "someday"}, "not a time"),
         ("fine", {"expires": "2001-01-01"}, "past"),
-        ("fine", {"agent": "*"}, "nobody in particular"),
+        ("fine", {"agent": "*"}, "means all agents"),
     ],
 )
 def test_invalid_properties_are_errors_and_nothing_is_stored(
@@ -204,7 +204,7 @@ def test_an_entry_is_changed_and_forgotten_by_its_number(memory: Memory) -> None
     assert memory.forget(f"#{number}").record == added.id
     assert memory.restore(f"#{number}").record == added.id
     assert memory.undo(f"#{number}")[0].record == added.id
-    with pytest.raises(NotFoundError, match="'#99' is nothing that was told"):
+    with pytest.raises(NotFoundError, match="there is no entry '#99'"):
         memory.forget("#99")
 
 
@@ -249,7 +249,7 @@ def test_unknown_and_ambiguous_ids_are_errors(memory: Memory) -> None:
 def test_a_chunk_is_not_a_memory(memory: Memory, handbook: Path) -> None:
     memory.index(handbook)
     chunk = memory.search("redis").hits[0].record
-    with pytest.raises(NotFoundError, match="a piece of a file"):
+    with pytest.raises(NotFoundError, match="a chunk of a file"):
         memory.forget(chunk.id)
 
 
@@ -642,7 +642,7 @@ TestAnyOrder = AnyOrder.TestCase
 
 
 def _word(number: int) -> str:
-    """A word of its own for each number, and no part of another."""
+    """A different word for each number, not a part of another."""
     return "zz" + "".join("bcdfghjklm"[int(digit)] for digit in f"{number:04}")
 
 
@@ -756,7 +756,7 @@ def test_of_two_entries_with_one_foreign_id_the_one_that_is_not_forgotten_is_mea
     assert memory.forget("mem_a1").record == live
 
 
-def test_a_bare_number_is_no_id_of_another_program(memory: Memory) -> None:
+def test_a_bare_number_is_not_an_id_of_another_program(memory: Memory) -> None:
     memory.add("The pier is green", fields={"foreign_ids": {"mudpuppy": "3"}})
     with pytest.raises(NotFoundError):
         memory.forget("3")

@@ -61,7 +61,7 @@ def test_texts_that_say_nearly_the_same_are_near(a: str, b: str) -> None:
     assert is_near(a, b)
 
 
-def test_a_long_text_is_no_duplicate_of_a_short_one_inside_it() -> None:
+def test_a_long_text_is_not_a_duplicate_of_a_short_one_inside_it() -> None:
     short = "User prefers dark mode"
     assert not is_near(short, f"{short}, works in Oslo, drinks tea, owns two cats and rides a bike to the office daily")
 

@@ -1,4 +1,4 @@
-"""Open conflicts: told when a memory is stored, counted and listed until one of the two is superseded or forgotten."""
+"""Open conflicts: reported when a memory is stored, counted and listed until one is superseded or forgotten."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_more_than_256_kilobytes_are_refused_and_nothing_changes(memory: Memory)
     memory.profile.set({"a": ["x" * 10_000] * 26})
 
 
-def test_values_that_are_no_json_or_too_deep_are_refused(memory: Memory) -> None:
+def test_values_that_are_not_json_or_too_deep_are_refused(memory: Memory) -> None:
     deep: object = 1
     for _ in range(200):
         deep = [deep]

@@ -75,7 +75,7 @@ def test_what_is_linked_again_stays_one_source_and_keeps_its_time_and_report(mem
     assert again == replace(first, type="repository", status="warning", message="slow", checked_at=again.checked_at)
     assert memory.projects.link("Atlas", address) == again
     assert len(memory.projects.sources(atlas.id)) == 1
-    assert len(memory.history(atlas.id)) == 4  # what changes nothing is no change
+    assert len(memory.history(atlas.id)) == 4  # an update without a difference is not a change
 
 
 def test_a_folder_is_looked_at_each_time(memory: Memory, atlas: Record, docs: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_folder_with_git_in_it_is_a_repository_and_one_without_is_warned_about
     source = memory.projects.link(atlas.id, str(with_git))
     assert (source.type, source.status) == ("repository", "ok")
     source = memory.projects.link(atlas.id, str(docs), source_type="repository")
-    assert (source.status, source.message) == ("warning", "it is no git repository")
+    assert (source.status, source.message) == ("warning", "it is not a git repository")
 
 
 def test_the_status_of_what_is_elsewhere_is_unknown_until_it_is_reported(memory: Memory, atlas: Record) -> None:
@@ -194,8 +194,8 @@ def test_what_cannot_be_a_source_is_refused(memory: Memory, atlas: Record) -> No
     for location, type_, message in (
         ("", "", "one line of 1 to"),
         ("two\nlines", "", "one line of 1 to"),
-        ("https://atlas.example.org", "folder", "is no folder"),
-        ("/srv/atlas", "address", "is no address"),
+        ("https://atlas.example.org", "folder", "is not a folder"),
+        ("/srv/atlas", "address", "is not a URL"),
         ("/srv/atlas", "planet", "one of folder, repository, address is expected"),
     ):
         with pytest.raises(UsageError, match=message):

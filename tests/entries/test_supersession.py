@@ -114,7 +114,7 @@ def test_a_turn_is_never_superseded(memory: Memory) -> None:
     assert memory.entries.find(turn.id).retired_at is None
 
 
-def test_moving_replaces_where_somebody_lives(memory: Memory) -> None:
+def test_moving_replaces_where_a_person_lives(memory: Memory) -> None:
     old = memory.add("I live in Vienna")
     assert [one.id for one in memory.add("I moved to Graz last month").superseded] == [old.id]
 

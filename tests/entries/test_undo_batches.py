@@ -132,7 +132,7 @@ def test_a_batch_survives_an_export(memory: Memory, tmp_path: Path) -> None:
     with Memory(tmp_path / "other.db", options=OPTIONS) as other:
         other.transfer.import_(tmp_path / "a.jsonl")
         assert other.history(new) == memory.history(new)
-        other.transfer.import_(tmp_path / "a.jsonl", agent="eve")  # a copy beside it is no part of the batch
+        other.transfer.import_(tmp_path / "a.jsonl", agent="eve")  # a copy beside it is not a part of the batch
         assert {change.record for change in other.last_batch()} == {old, new}
         other.undo(new)
         assert live(other, new, old) == [True, True]

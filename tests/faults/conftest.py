@@ -1,4 +1,4 @@
-"""Ground for tests that need somebody with fewer rights."""
+"""Fixtures for tests that need a user with fewer permissions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def public_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder everybody can reach and write, unlike pytest's own; home is in it, too."""
+    """A folder that every user can reach and write, unlike pytest's own; it also contains the home."""
     folder = Path(tempfile.mkdtemp(prefix="mindex-test-"))
     folder.chmod(0o777)
     for variable in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):

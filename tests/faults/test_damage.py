@@ -257,7 +257,7 @@ def test_repair_reads_a_file_whose_list_of_tables_is_damaged(db: Path, tmp_path:
     assert (report.lost, report.sound) == (0, True)
 
 
-def test_a_table_whose_column_has_a_type_that_is_no_text_is_read(db: Path) -> None:
+def test_a_table_whose_column_has_a_type_that_is_not_text_is_read(db: Path) -> None:
     change(db, b"position   INTEGER", b"position   I\xceTEGER")
     with closing(sqlite3.connect(db)) as connection:
         assert [row.sound for row in scan_table(connection, "records")] == [True] * 3
@@ -293,7 +293,7 @@ def test_repair_refuses_a_damaged_header_a_target_that_exists_and_a_server(db: P
     (tmp_path / "there.db").write_text("something else")
     with pytest.raises(ConflictError, match="is there already"):
         Memory.repair(db, tmp_path / "there.db")
-    with pytest.raises(UsageError, match="is no file"):
+    with pytest.raises(UsageError, match="is not a file"):
         Memory.repair("postgresql://localhost/mindex", tmp_path / "new.db")
     change(db, b"SQLite format 3", b"SQLite fprmat 3")
     with pytest.raises(StoreError, match="restore a backup"):

@@ -1,4 +1,4 @@
-"""Files that are no databases, foreign, damaged, locked, read-only, or of another version."""
+"""Files that are not databases, foreign, damaged, locked, read-only, or of another version."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def test_two_processes_that_migrate_at_once_migrate_once(db: Path) -> None:
         add_column(connection)  # twice would be an error
 
     def one() -> None:
-        database = Database(db)  # connections of its own, as another process has
+        database = Database(db)  # separate connections, as another process has
         ready.wait()
         try:
             outcomes.append(migrate(database, (*MIGRATIONS, slowly)))
@@ -456,7 +456,7 @@ def test_ctrl_c_ends_the_wait_for_a_lock(db: Path, tmp_path: Path) -> None:
 
 
 def shared(db: Path, public_path: Path) -> Path:
-    """The database and its folder where everybody can reach and change them."""
+    """The database and its folder where every user can reach and change them."""
     shutil.move(db.parent.parent / "docs", public_path / "docs")
     shutil.move(db.parent, public_path / "place")
     db = public_path / "place" / "memory.db"

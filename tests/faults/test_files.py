@@ -49,9 +49,7 @@ def is_sound(memory: Memory) -> bool:
         ("utf-8-cut-short", "Die Größe der Tür und ü".encode()[:-1]),
     ],
 )
-def test_words_are_found_whatever_encoding_they_were_saved_in(
-    keyword_memory: Memory, tmp_path: Path, name: str, data: bytes
-) -> None:
+def test_words_are_found_in_every_encoding(keyword_memory: Memory, tmp_path: Path, name: str, data: bytes) -> None:
     root = write(tmp_path / "docs", {"other.md": "nothing of the kind"})
     (root / f"{name}.md").write_bytes(data)
     assert reasons(keyword_memory.index(root)) == {}
@@ -219,7 +217,7 @@ def test_a_folder_called_like_a_file_is_a_folder(keyword_memory: Memory, tmp_pat
 
 
 def index_for_everybody(root: Path, place: Path) -> dict[str, str]:
-    """A database that everybody may write, and the settings to use it."""
+    """A database that every user may write, and the settings to use it."""
     place.mkdir()
     env = {"MINDEX_DB": str(place / "memory.db"), "MINDEX_EMBEDDING_PROVIDER": "none"}
     with Memory(place / "memory.db", options={"embedding.provider": "none"}) as memory:
@@ -293,7 +291,7 @@ def test_a_folder_deleted_during_the_scan(
     assert is_sound(keyword_memory)
 
 
-def test_a_whole_root_deleted_during_the_scan_is_no_crash_and_comes_back(
+def test_a_root_deleted_during_the_scan_does_not_crash_and_comes_back(
     keyword_memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {f"{n:02}.md": f"harbour {n}" for n in range(30)}

@@ -30,7 +30,7 @@ while True:
 
 
 def longest_log(db: Path, *, adds: int) -> int:
-    """Store so many entries beside three readers. Returns the largest size of the write-ahead log."""
+    """Store this number of entries beside three readers. Returns the largest size of the write-ahead log."""
     store = SqliteStore(db)
     readers = [start(db, program=READER) for _ in range(3)]
     random, longest = Random(7), 0

@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="Windows lets no open file be deleted or replaced"),
 ]
 
-# A server in a process of its own: each line is a call, and each answer is a line.
+# A server in a separate process: each line is a call, and each answer is a line.
 SERVER = """
 import json, sys
 from mindex.errors import MindexError
@@ -54,7 +54,7 @@ with Memory(sys.argv[1], options={"embedding.provider": "none"}) as memory:
             answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)
 """
-# Adds memories until told to stop, and says which of them were acknowledged.
+# Add memories until asked to stop, and print which of them were acknowledged.
 WRITER = """
 import json, sys
 from pathlib import Path
@@ -269,7 +269,7 @@ def of_another_program(path: Path) -> None:
         (of_another_program, "belongs to another program"),
     ],
 )
-def test_what_is_no_memory_in_the_place_of_the_file_is_refused_and_unchanged(db: Path, make: Any, said: str) -> None:
+def test_another_file_in_place_of_the_database_is_refused_and_unchanged(db: Path, make: Any, said: str) -> None:
     other = db.with_name("other.db")
     make(other)
     content = other.read_bytes()
@@ -380,7 +380,7 @@ def test_a_log_that_is_emptied_while_an_older_snapshot_is_read_is_refused(tmp_pa
         assert not wal(db).stat().st_size
 
 
-def test_a_log_that_a_checkpoint_of_another_process_emptied_is_no_reason_to_refuse(db: Path) -> None:
+def test_a_log_emptied_by_a_checkpoint_of_another_process_is_accepted(db: Path) -> None:
     with server(db) as one, server(db) as two:
         for count in range(3):
             one.add(f"harbour {count}")
@@ -396,7 +396,7 @@ def test_a_log_that_a_checkpoint_of_another_process_emptied_is_no_reason_to_refu
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("looks", ["remember_log", "log_is_cut"])
-def test_a_log_that_begins_anew_while_it_is_looked_at_is_not_taken_for_cut(
+def test_a_log_that_restarts_during_the_check_is_not_mistaken_for_truncated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, looks: str
 ) -> None:
     db = tmp_path / "memory.db"
@@ -410,7 +410,7 @@ def test_a_log_that_begins_anew_while_it_is_looked_at_is_not_taken_for_cut(
         log_size, times = FileGuard.log_size, iter([moment])
 
         def size_meanwhile(self: FileGuard) -> int:
-            """The size of the log, which another process begins anew before or after it is read, once."""
+            """The size of the log, which another process restarts before or after it is read, once."""
             now = next(times, "")
             size = log_size(self) if now == "after" else 0
             if now:
@@ -449,7 +449,7 @@ def test_a_file_that_was_overwritten_is_refused_until_a_backup_is_restored(db: P
     assert is_sound(db)
 
 
-def test_checkpoints_of_other_processes_are_no_reason_to_refuse(db: Path) -> None:
+def test_checkpoints_of_other_processes_are_accepted(db: Path) -> None:
     with server(db) as one, server(db) as two:
         for count in range(400):
             one.add(f"crane {count} " + "x" * 3000)

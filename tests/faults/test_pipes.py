@@ -99,12 +99,12 @@ def test_an_import_does_not_wait_for_the_pipes_in_a_folder(db: Path, tmp_path: P
         assert "unexpected" not in ran.err, (command, ran)
 
 
-def test_a_database_and_a_backup_are_no_pipes(db: Path, pipe: Path) -> None:
+def test_a_pipe_is_refused_as_a_database_and_as_a_backup(db: Path, pipe: Path) -> None:
     restore, backup, repair = run_all(
         db, [["restore-backup", pipe, "--yes"], ["backup", pipe], ["doctor", "--repair", pipe]]
     )
     assert "is not a file" in restore.err
-    assert "is no backup of mindex" in backup.err
+    assert "is not a mindex backup" in backup.err
     assert "is there already" in repair.err
     for ran in run_all(pipe, [["search", "herons"], ["backup", db.with_name("b.db")], ["doctor", "--repair", "x.db"]]):
         assert ran.code == 1 and ran.err.startswith("error: "), ran

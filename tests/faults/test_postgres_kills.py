@@ -41,7 +41,7 @@ with Memory(sys.argv[1], agent="ann", options={"embedding.provider": "none"}) as
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """One of its own: it is killed."""
+    """A separate server: it is killed."""
     with PostgresServer() as server:
         yield server
 

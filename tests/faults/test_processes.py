@@ -1,4 +1,4 @@
-"""Several processes at once, and processes that die: what was acknowledged stays, nothing stands twice."""
+"""Several processes at once, and processes that die: acknowledged writes stay, each once."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_two_folders_of_one_name_never_become_one_collection(tmp_path: Path) -> 
         assert collection.root == str(tmp_path / "a" / "docs")
 
 
-def test_a_file_seen_as_moved_by_one_and_as_new_by_another_stands_once(tmp_path: Path) -> None:
+def test_a_file_seen_as_moved_by_one_and_as_new_by_another_is_indexed_once(tmp_path: Path) -> None:
     """The same path under two ids: the later word counts, and neither is an error."""
     with Memory(tmp_path / "memory.db", options=KEYWORD) as memory:
         memory.index(write(tmp_path / "docs", {"a.md": "harbour"}))
@@ -278,7 +278,7 @@ def test_ctrl_c_while_indexing_keeps_what_is_done(tmp_path: Path, expected: Coun
 
 @unix_only
 @pytest.mark.parametrize(("number", "more"), [(signal.SIGINT, []), (signal.SIGTERM, ["--poll"])])
-def test_watch_ends_quietly_when_it_is_told_to(tmp_path: Path, number: signal.Signals, more: list[str]) -> None:
+def test_watch_ends_quietly_on_a_signal(tmp_path: Path, number: signal.Signals, more: list[str]) -> None:
     root = write(tmp_path / "docs", {"a.md": "harbour"})
     db = tmp_path / "memory.db"
     process = start("--db", db, "watch", root, "--json", *more, env=NO_MODEL)
@@ -323,7 +323,7 @@ def heals(root: Path, db: Path) -> None:
         assert memory.search("parcels in a harbour").tier == "hybrid"
 
 
-def test_a_model_nobody_knows_means_keyword_and_a_note(tmp_path: Path) -> None:
+def test_an_unknown_model_means_keyword_and_a_note(tmp_path: Path) -> None:
     root = write(tmp_path / "docs", {"a.md": "Parcels wait in the harbour.", "b.md": "Couriers sleep."})
     db = tmp_path / "memory.db"
     nonsense = {"MINDEX_EMBEDDING_MODEL": "nonsense"}
@@ -343,7 +343,7 @@ def test_a_model_nobody_knows_means_keyword_and_a_note(tmp_path: Path) -> None:
     heals(root, db)
 
 
-def test_a_provider_nobody_knows_is_an_error_of_the_settings(tmp_path: Path) -> None:
+def test_an_unknown_provider_is_an_error_of_the_settings(tmp_path: Path) -> None:
     """Before anything is stored, so that an error never means that something was."""
     for command in (("search", "x"), ("add", "Herons eat fish"), ("index", str(tmp_path))):
         ran = run("--db", tmp_path / "m.db", *command, env={"MINDEX_EMBEDDING_PROVIDER": "magic"})

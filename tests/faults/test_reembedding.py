@@ -27,7 +27,7 @@ QUESTIONS = (
     "how long may a door status live?",
     "who is woken when a locker stays silent at night",
     "what happens to parcels nobody fetches",
-    "sourdough",  # no word of it is anywhere: whoever has no vectors finds nothing
+    "sourdough",  # no word of it is anywhere: a search without vectors finds nothing
 )
 # Answers again and again, one line each: which question, whom it found by which cosine, and what was said beside it.
 _SEARCHER = """

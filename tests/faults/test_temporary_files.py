@@ -214,7 +214,7 @@ def test_other_hidden_files_stay(tmp_path: Path) -> None:
     assert (outside / "kept").exists()
 
 
-def test_what_sqlite_has_beside_a_temporary_file_goes_with_it(tmp_path: Path) -> None:
+def test_the_files_of_sqlite_beside_a_temporary_file_are_removed_with_it(tmp_path: Path) -> None:
     main = tmp_path / ".copy.db.0123456789ab.mindex"
     for suffix in ("", "-journal", "-wal"):
         main.with_name(main.name + suffix).touch()

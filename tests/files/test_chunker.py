@@ -114,7 +114,7 @@ def test_a_run_of_bare_headings_is_one_chunk_below_what_they_share() -> None:
     ]
 
 
-def test_a_bare_heading_in_a_breadcrumb_is_no_chunk() -> None:
+def test_a_bare_heading_in_a_breadcrumb_is_not_a_chunk() -> None:
     assert places("# A\n\n## B\n\n### C\n\nc\n\n## D\n\nd\n") == [(("A", "B", "C"), 5, 7), (("A", "D"), 9, 11)]
 
 
@@ -125,7 +125,7 @@ def test_a_bare_heading_that_no_breadcrumb_holds_is_a_chunk() -> None:
     assert [chunk.text for chunk in chunks(f"# {long}\n\n## B\n\nb\n")] == [f"# {long}".rstrip() + " ", "## B\n\nb"]
 
 
-def test_a_heading_without_words_is_no_chunk() -> None:
+def test_a_heading_without_words_is_not_a_chunk() -> None:
     assert chunks("#\n\n## \n\n## ***\n") == ()
 
 
@@ -168,7 +168,7 @@ def test_lines_of_the_front_matter_count() -> None:
     assert parsed.chunks == (Chunk("# H\n\nbody", ("H",), 6, 8),)
 
 
-def test_short_front_matter_is_no_chunk() -> None:
+def test_short_front_matter_is_not_a_chunk() -> None:
     parsed = chunk_markdown("---\ntitle: T\ndescription: how we deploy on Fridays\n---\n\n# H\n\nbody\n")
     assert [chunk.breadcrumb for chunk in parsed.chunks] == [("H",)]
     assert parsed.front_matter.fields == ("description: how we deploy on Fridays",)
@@ -186,7 +186,7 @@ def test_a_long_text_in_the_front_matter_is_a_chunk() -> None:
     assert second.breadcrumb == ("H",)
 
 
-def test_imports_and_exports_of_mdx_are_no_chunk() -> None:
+def test_imports_and_exports_of_mdx_are_not_a_chunk() -> None:
     text = "import Tabs from '@theme/Tabs'\n\n# A\n\na\n\nexport const x = 1\n\nb\n\n# B\n\nimport the rest\n"
     assert [chunk.text for chunk in chunk_markdown(text, mdx=True).chunks] == [
         "# A\n\na\n\nexport const x = 1\n\nb",
@@ -266,7 +266,7 @@ def test_small_neighbours_share_a_chunk_with_a_short_tail() -> None:
     assert chunk.text.endswith("End.")
 
 
-def test_a_short_introduction_goes_with_what_it_introduces() -> None:
+def test_a_short_introduction_is_in_the_chunk_of_what_it_introduces() -> None:
     table = "| a | b |\n|---|---|\n" + "| cell | cell |\n" * 150
     text = "# A\n\n" + paragraph(1_850) + "\n\nThe values in full detail, as of today, are these:\n\n" + table
     assert chunks(text)[-1].text.startswith("The values")

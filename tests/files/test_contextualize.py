@@ -481,7 +481,7 @@ def test_contexts_written_before_ctrl_c_stay(opened: Open, model: ChatServer, do
     assert memory.index(docs, contextualize=True).contextualized == CHUNKS - kept
 
 
-def test_a_chunk_that_was_deleted_meanwhile_gets_no_context(opened: Open, model: ChatServer, docs: Path) -> None:
+def test_a_chunk_deleted_during_contextualizing_gets_no_context(opened: Open, model: ChatServer, docs: Path) -> None:
     memory = opened(model)
     memory.index(docs)
     (first, *_) = ids(memory)
@@ -537,7 +537,7 @@ def test_a_kill_loses_nothing_that_was_answered(
     for key, value in {**model.options, "embedding.provider": "none", "generation.timeout": 30}.items():
         monkeypatch.setenv("MINDEX_" + key.replace(".", "_").upper(), str(value))
     docs = write(tmp_path / "many", {f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(30)})
-    let = threading.Semaphore(12)  # so many are answered, the others hang
+    let = threading.Semaphore(12)  # this number is answered, the others hang
 
     def answer(system: str, user: str) -> str | Hangs:
         return placed(system, user) if let.acquire(blocking=False) else Hangs()

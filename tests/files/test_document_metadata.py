@@ -69,7 +69,7 @@ def test_what_only_looks_like_a_tag_is_none(text: str) -> None:
     assert chunk_tags(text) == ()
 
 
-def test_a_long_run_of_letters_is_no_tag() -> None:
+def test_a_long_run_of_letters_is_not_a_tag() -> None:
     assert chunk_tags("#" + "A" * 200_000 + "=") == ()
 
 

@@ -54,7 +54,7 @@ def test_one_changed_file_of_two_hundred_means_one_reprocessed(keyword_memory: M
     assert (report.changed, report.unchanged, report.chunks_added, report.chunks_removed) == (1, 199, 1, 1)
 
 
-def test_nothing_changed_means_nothing_done(keyword_memory: Memory, handbook: Path) -> None:
+def test_a_second_run_without_changes_does_nothing(keyword_memory: Memory, handbook: Path) -> None:
     first = index(keyword_memory, handbook)
     again = index(keyword_memory, handbook)
     assert again.unchanged == again.seen == first.seen

@@ -50,7 +50,7 @@ def test_a_page_that_is_a_heading_is_found(keyword_memory: Memory, tmp_path: Pat
     assert found(keyword_memory, "oat milk") == ["list.md:1"]
 
 
-def test_each_heading_of_a_run_is_embedded_by_itself() -> None:
+def test_each_heading_of_a_run_is_embedded_separately() -> None:
     run = Record("a", "chunk", "## Buy oat milk\n\n## Learn C#\n## Buy oat milk\n##", "List")
     assert embedding_pieces(run) == ["List\nBuy oat milk", "List\nLearn C#"]
     assert embedding_pieces(replace(run, text="## A\n\n#hashtag")) == ["List\n## A\n\n#hashtag"]
@@ -180,7 +180,7 @@ def test_every_word_of_a_model_card_is_in_a_chunk_or_its_breadcrumb(keyword_memo
 
 @pytest.mark.skipif(not NPM_PAGES.is_dir(), reason="npm is not installed")
 @pytest.mark.slow
-def test_the_pages_of_npm_are_found_by_name_and_their_front_matter_is_no_chunk(
+def test_the_pages_of_npm_are_found_by_name_and_their_front_matter_is_not_a_chunk(
     keyword_memory: Memory, tmp_path: Path
 ) -> None:
     files = sorted(NPM_PAGES.rglob("*.md"))

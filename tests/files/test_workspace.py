@@ -101,7 +101,7 @@ def test_other_files_are_read_as_they_are(path: str) -> None:
     assert without_log_lines(path, OURS) == OURS
 
 
-def test_a_note_between_log_lines_is_a_chunk_of_its_own(keyword_memory: Memory, tmp_path: Path) -> None:
+def test_a_note_between_log_lines_is_a_separate_chunk(keyword_memory: Memory, tmp_path: Path) -> None:
     ours = "\n".join([OURS] * 50)
     text = (
         f"# Daily Log - 2026-03-01\n\n{ours}\n\nOne thought,\non two lines.\n\n{ours}\n## Evening\n{ours}\nAnother.\n"

@@ -17,7 +17,7 @@ from mindex.memory import Memory
 
 
 class Project:
-    """A folder `harbour` in which an agent works. Hooks run in this process, each with a memory of its own."""
+    """A folder `harbour` in which a client works. Hooks run in this process, each with its own memory."""
 
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"

@@ -94,7 +94,7 @@ def test_a_line_that_is_still_being_written_is_read_the_next_time(project: Proje
     assert project.turns() == [(ASKED, ANSWERED), ("and now?", "Now it builds.")]
 
 
-def test_lines_that_are_no_json_are_passed_by(project: Project) -> None:
+def test_lines_that_are_not_json_are_skipped(project: Project) -> None:
     project.transcript.write_bytes(b'\xff\xfe\n{"type": "user"\n[]\n' + b"[" * 100_000 + b"\n\n")
     project.write((ASKED, ANSWERED))
     project.hook("stop")
@@ -124,7 +124,7 @@ def test_a_turn_with_megabytes_of_work_keeps_its_question_and_its_last_answer(pr
     assert project.turns() == [("hello", "Hello."), (ASKED, ANSWERED)]
 
 
-def test_a_transcript_that_became_shorter_is_read_anew(project: Project) -> None:
+def test_a_transcript_that_became_shorter_is_read_again(project: Project) -> None:
     project.write(("hello " * 100, "Hello."))
     project.hook("stop")
     project.transcript.unlink()
@@ -219,6 +219,6 @@ def test_an_agent_may_send_the_question_before_and_the_answer_alone(project: Pro
     assert project.turns() == [(ASKED, ANSWERED)]
 
 
-def test_a_file_that_is_no_transcript_is_refused(project: Project) -> None:
-    with pytest.raises(UsageError, match="is no transcript"):
+def test_a_file_that_is_not_a_transcript_is_refused(project: Project) -> None:
+    with pytest.raises(UsageError, match="is not a transcript"):
         project.hook("stop", transcript_path="/etc/passwd")

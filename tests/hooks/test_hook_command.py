@@ -131,7 +131,7 @@ def test_paused_hooks_do_nothing_until_they_are_resumed(project: Project) -> Non
     assert project.turns() == [("hello there", "Hello.")]
 
 
-def test_a_pause_with_an_end_ends_by_itself(project: Project) -> None:
+def test_a_pause_with_an_end_ends_automatically(project: Project) -> None:
     paused = json.loads(mindex(project, "--json", "pause", "--for", "2h").stdout)
     assert paused["until"] > "2026"
     with project.memory() as memory:

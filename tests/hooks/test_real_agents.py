@@ -87,7 +87,7 @@ def test_hooks_of_codex_recall_and_store(desk: Desk) -> None:
             '[model_providers.loopback]\nname = "loopback"\nwire_api = "responses"\n'
             f'base_url = "{model.address}/v1"\n'
         )
-        # A user is asked once whether to trust new hooks; there is nobody to ask here.
+        # A user is asked once whether to trust new hooks; here there is no user to ask.
         desk.run("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "--json", QUESTION)
         check(desk, model)
 

@@ -143,7 +143,7 @@ def test_a_server_that_does_not_answer_in_time_is_not_waited_for(project: Projec
     recall_socket.close()
 
 
-def test_a_path_that_is_too_long_for_a_socket_is_no_error(tmp_path: Path) -> None:
+def test_a_path_that_is_too_long_for_a_socket_is_not_an_error(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 40)
     memory = SimpleNamespace(
         store=SimpleNamespace(read_only=False), folder=folder, settings=SimpleNamespace(database=str(folder / "a.db"))

@@ -34,7 +34,7 @@ def test_decisions_of_another_project_are_left_out(project: Project) -> None:
     assert "castle" not in said
 
 
-def test_with_an_agent_of_its_own_all_decisions_are_of_the_project(project: Project) -> None:
+def test_with_its_own_agent_all_decisions_are_of_the_project(project: Project) -> None:
     project.options["agent"] = "harbour-agent"
     with project.memory() as memory:
         memory.add("We decided to sell the castle.", type="decision")
@@ -58,7 +58,7 @@ def test_a_start_has_at_most_300_tokens(project: Project) -> None:
     assert 0 < count_tokens(project.hook("session-start")) <= 300
 
 
-def test_a_session_that_is_resumed_is_not_told_again(project: Project) -> None:
+def test_a_resumed_session_gets_nothing_twice(project: Project) -> None:
     with project.memory() as memory:
         memory.add("I prefer short answers.", type="preference")
     assert project.hook("session-start", source="startup")
@@ -89,7 +89,7 @@ def test_a_long_last_session_is_named_by_its_first_question(project: Project) ->
     assert "58 turns) “how deep is the pier?”; last: “what about pile 56?”" in said
 
 
-def test_a_session_that_goes_on_is_told_about_the_one_before(project: Project) -> None:
+def test_a_session_that_continues_gets_the_one_before(project: Project) -> None:
     project.write(("how deep is the pier?", "Nine metres."), session="s0")
     project.hook("stop", session="s0")
     project.transcript.unlink()

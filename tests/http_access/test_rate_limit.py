@@ -20,7 +20,7 @@ def test_a_minutes_worth_of_requests_may_come_at_once_and_then_one_by_one() -> N
     assert [limit.wait("anna") for _ in range(60)] == [0.0] * 60
     assert limit.wait("anna") == pytest.approx(1.0)
     clock.now += 0.5
-    assert limit.wait("anna") == pytest.approx(0.5)  # asking meanwhile costs nothing
+    assert limit.wait("anna") == pytest.approx(0.5)  # waiting requests cost nothing
     clock.now += 0.5
     assert limit.wait("anna") == 0.0
     assert limit.wait("anna") > 0
@@ -28,7 +28,7 @@ def test_a_minutes_worth_of_requests_may_come_at_once_and_then_one_by_one() -> N
     assert [limit.wait("anna") for _ in range(61)][-2:] == [0.0, pytest.approx(1.0)]
 
 
-def test_one_token_takes_nothing_from_another_and_zero_is_no_limit() -> None:
+def test_one_token_takes_nothing_from_another_and_zero_means_unlimited() -> None:
     limit = RateLimit(1, Clock())
     assert limit.wait("anna") == limit.wait("ben") == 0.0
     assert limit.wait("anna") > 0

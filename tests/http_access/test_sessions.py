@@ -25,7 +25,7 @@ def test_a_session_counts_until_it_is_left_alone_for_too_long() -> None:
     session = sessions.begin("mdx_x")
     clock.now += SESSION_SECONDS - 1
     assert sessions.authorization(request(sessions, session)) == "Bearer mdx_x"
-    clock.now += SESSION_SECONDS - 1  # the last request began the time anew
+    clock.now += SESSION_SECONDS - 1  # the last request restarted the time
     assert sessions.find(request(sessions, session)) is session
     clock.now += SESSION_SECONDS
     assert sessions.find(request(sessions, session)) is None
@@ -52,7 +52,7 @@ def test_a_cookie_does_not_count_where_only_a_header_does() -> None:
     assert sessions.authorization(request(sessions, session, "/add", "POST")) == "Bearer mdx_x"
 
 
-def test_two_servers_of_one_machine_have_cookies_of_their_own() -> None:
+def test_two_servers_of_one_machine_have_different_cookies() -> None:
     assert Sessions(8080).cookie != Sessions(8081).cookie
 
 

@@ -39,7 +39,7 @@ def test_links_lead_to_the_place_that_they_name(memory: Memory) -> None:
     assert places(memory, "links:plans/2026.md") == ["tech/Redis.md:5"]
 
 
-def test_the_id_of_a_chunk_stands_for_its_file(memory: Memory) -> None:
+def test_the_id_of_a_chunk_means_its_file(memory: Memory) -> None:
     id_ = id_of(memory, "index")
     assert places(memory, f"links:{id_}") == places(memory, f"links:{id_[:6]}") == places(memory, "links:Index.md")
 
@@ -65,11 +65,11 @@ def test_a_file_without_links_has_a_note_and_is_not_missing(memory: Memory) -> N
     assert found.notes == ("tech/Redis.md links to no indexed file", "no indexed file links to lonely.md")
 
 
-def test_what_is_no_file_is_missing(memory: Memory) -> None:
+def test_a_reference_that_is_not_a_file_is_missing(memory: Memory) -> None:
     told = memory.add("Mara prefers tabs").id
     found = memory.get(f"links:{told}", "backlinks:nowhere.md")
     assert found.missing == (f"links:{told}", "backlinks:nowhere.md")
-    assert found.why == (f"'{told}' is no part of a file: only files have links", "no indexed file 'nowhere.md'")
+    assert found.why == (f"'{told}' is not a part of a file: only files have links", "no indexed file 'nowhere.md'")
     with pytest.raises(UsageError):
         memory.get("links:")
 

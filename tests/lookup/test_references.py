@@ -134,7 +134,7 @@ def test_addresses_name_files_and_records(memory: Memory) -> None:
     assert memory.get(f"memory://{note.id}").records == (note,)
     assert texts(memory, "memory://docs/notes.md") == texts(memory, "notes.md")
     assert memory.get("doc://nothing.md", "memory://nothing").missing == ("doc://nothing.md", "memory://nothing")
-    # The scheme of files finds no record, whatever its id.
+    # The scheme of files finds no record by any id.
     assert memory.get(f"doc://{note.id}").missing == (f"doc://{note.id}",)
 
 

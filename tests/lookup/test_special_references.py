@@ -127,7 +127,7 @@ def test_a_timeline_without_a_beginning_is_the_last_seven_days_newest_first(memo
     assert in_order.index(first) < in_order.index(second)
 
 
-def test_due_returns_the_skills_that_are_due_and_none_is_no_error(memory: Memory) -> None:
+def test_due_returns_the_skills_that_are_due_and_an_empty_list_is_not_an_error(memory: Memory) -> None:
     empty = memory.get("due")
     assert (empty.records, empty.missing, empty.notes) == ((), (), ("nothing is due",))
     assert view_records(empty).json() == {"records": [], "missing": [], "notes": ["nothing is due"]}

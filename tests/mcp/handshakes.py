@@ -43,7 +43,7 @@ def replies(
 ) -> list[bytes]:
     """The lines that the server writes for these messages, each sent after the reply to the one before, or at once.
 
-    The server is ended after so many `seconds`: one that does not answer then fails the test.
+    The server is ended after `seconds`: one that does not answer then fails the test.
     """
     command = [sys.executable, "-m", "mindex", *arguments]
     environment = {**os.environ, "MINDEX_EMBEDDING_PROVIDER": "none"}

@@ -1,4 +1,4 @@
-"""Replays a session of another program against the dialect that stands in for it, over a real MCP client."""
+"""Replays a session of another program against the dialect that replaces it, over a real MCP client."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MS = Number(1_700_000_000_000, 4_000_000_000_000)
 
 
 def started(tools: str, *flags: str, env: Mapping[str, str]) -> Client:
-    """A client of `mindex serve --tools NAME` in a process of its own."""
+    """A client of `mindex serve --tools NAME` in a separate process."""
     command = [*MINDEX, "serve", "--tools", tools, *flags]
     return Client(StdioServerParameters(command=command[0], args=command[1:], env={**os.environ, **env}))
 
@@ -78,7 +78,7 @@ class Session:
 
 @asynccontextmanager
 async def session(tools: str, database: str, **settings: str) -> AsyncIterator[Session]:
-    """A session with `mindex serve --tools NAME` in a process of its own."""
+    """A session with `mindex serve --tools NAME` in a separate process."""
     command = [*MINDEX, "--db", database, "serve", "--tools", tools]
     environment = {**os.environ, **settings}
     async with Client(StdioServerParameters(command=command[0], args=command[1:], env=environment)) as client:

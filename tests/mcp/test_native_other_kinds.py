@@ -133,7 +133,7 @@ async def test_a_path_that_is_not_a_text_is_rejected(client: Client, own: Served
     assert own.host.memory.profile.get() == {}
 
 
-async def test_the_second_contact_of_one_name_is_told(client: Client) -> None:
+async def test_the_second_contact_of_one_name_is_reported(client: Client) -> None:
     first = await remember(client, "contact", name="Anna")
     second = await remember(client, "contact", name="Anna", phone="+47 1", links=["a.example"], birthday="05-17")
     assert second["note"] == f"another contact is called Anna: {first['id']}; name them by id"

@@ -66,7 +66,7 @@ async def test_every_tool_has_its_annotations(client: Client) -> None:
     for name, hints in annotations.items():
         assert hints is not None
         assert hints.read_only_hint is (name in ("search", "get", "status"))
-        # Whatever is changed or forgotten can be brought back; only an undo does something else the second time.
+        # Every changed or forgotten entry can be restored; only an undo does something else the second time.
         assert hints.idempotent_hint is (name != "update")
         assert (hints.destructive_hint, hints.open_world_hint) == (False, False)
 

@@ -36,7 +36,7 @@ async def found(client: Client, query: str, **arguments: object) -> list[dict[st
     return list(structured(await client.call_tool("search", {"query": query, **arguments}))["results"])
 
 
-async def test_conflicts_are_told_and_end_when_one_supersedes_the_other(client: Client) -> None:
+async def test_conflicts_are_reported_and_end_when_one_supersedes_the_other(client: Client) -> None:
     older = await remember(client, "Standup is at 9:30")
     result = await client.call_tool("remember", {"text": "Standup is at 10:00"})
     newer, why = structured(result)["id"], "different times: 9:30 and 10:00"
@@ -207,7 +207,7 @@ async def test_a_search_as_of_a_time_returns_the_earlier_text(client: Client, ow
         ({"text": "words", "expires": "someday"}, "'someday' is not a time"),
         ({"text": "words", "expires": "2001-01-01"}, "the expiry is in the past"),
         ({"text": "words", "expires": "999999y"}, "'999999y' is outside the years 1 to 9999"),
-        ({"text": "words", "supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
+        ({"text": "words", "supersedes": "zzzzzz"}, "there is no entry 'zzzzzz'"),
         ({"text": "words", "kind": "contact"}, "a contact consists of fields"),
         ({"text": "words", "colour": "red"}, "unknown argument 'colour'; remember takes text, type"),
         ({}, "there is nothing to remember"),
@@ -238,9 +238,9 @@ async def test_wrong_arguments_of_remember_are_errors(
         ({"type": "rumour"}, "unknown type 'rumour'; use one of fact"),
         ({"expires": "1999"}, "the expiry is in the past"),
         ({"text": "  "}, "there is nothing to remember"),
-        ({"supersedes": "zzzzzz"}, "'zzzzzz' is nothing that was told"),
+        ({"supersedes": "zzzzzz"}, "there is no entry 'zzzzzz'"),
         ({"supersedes": "{id}"}, "'{id}' cannot supersede '{id}'"),
-        ({"id": "zzzzzz", "text": "new"}, "'zzzzzz' is nothing that was told"),
+        ({"id": "zzzzzz", "text": "new"}, "there is no entry 'zzzzzz'"),
         ({"text": "Another one."}, "memory '{other}' says the same already"),
     ],
 )

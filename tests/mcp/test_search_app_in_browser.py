@@ -144,7 +144,7 @@ def test_every_view_shows_every_hit(handbook_server: Served, show: Any, view: st
     assert frame.locator(".hit-row").count() == len(rows) >= 2
 
 
-def test_stored_html_is_text_and_marks_stand_where_the_words_are(own: Served, show: Any) -> None:
+def test_stored_html_is_text_and_marks_are_on_the_matching_words(own: Served, show: Any) -> None:
     own.host.memory.add(HOSTILE)
     html, result = called(own, query="kestrel")
     frame = show(html, result).frame_locator("iframe")

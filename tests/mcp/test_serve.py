@@ -1,4 +1,4 @@
-"""`mindex serve` as agents start it: a process of its own."""
+"""`mindex serve` as clients start it: in a separate process."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_first_start_over_http_writes_the_owners_token_for_its_owner_only(
     [
         (
             ["--http", "0.0.0.0:0", "--no-token"],
-            "error: --no-token would open this memory to everyone who reaches 0.0.0.0;"
+            "error: --no-token would open this memory to every client that can reach 0.0.0.0;"
             " leave it out, or serve this machine only: --http PORT",
         ),
         (["--no-token"], "error: --no-token needs --http; add --http PORT"),
@@ -289,7 +289,7 @@ def test_the_database_of_another_program_is_left_alone_and_the_way_to_import_it_
 
 @pytest.mark.sqlite_only  # the file of another program
 @pytest.mark.extension("mindex_compat")
-def test_a_database_of_another_program_that_mindex_itself_was_told_to_open_is_an_error(tmp_path: Path) -> None:
+def test_a_database_of_another_program_named_as_db_is_an_error(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "theirs.db")) as connection:
         connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, fact TEXT)")
         connection.commit()

@@ -1,4 +1,4 @@
-"""One server for a team while its database is down: what clients and monitoring are told, and how soon."""
+"""One server for a team while its database is down: what clients and monitoring receive, and how soon."""
 
 from __future__ import annotations
 

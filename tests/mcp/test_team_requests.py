@@ -108,7 +108,7 @@ def exhaust(team: Team, **headers: str) -> tuple[int, httpx2.Response]:
     raise AssertionError("no guess was refused")
 
 
-def test_an_address_that_guesses_tokens_is_refused_and_told_when_to_try_again(team: Team) -> None:
+def test_an_address_that_guesses_tokens_is_refused_with_the_time_of_the_next_try(team: Team) -> None:
     guesses, refused = exhaust(team)
     assert guesses >= BEFORE_LOGIN_PER_MINUTE
     assert (refused.status_code, refused.json()["error"]["kind"]) == (429, "rate_limit")

@@ -66,7 +66,7 @@ def refused(answer: httpx2.Response) -> tuple[int, str, str]:
     return answer.status_code, error["kind"], "; ".join(filter(None, (error["message"], error.get("hint"))))
 
 
-def test_a_request_without_a_token_is_told_how_to_send_one(team: Team) -> None:
+def test_the_response_to_a_request_without_a_token_says_how_to_send_one(team: Team) -> None:
     answer = team.post()
     message = "this server needs a token; send one as `Authorization: Bearer TOKEN`; the server's owner makes them"
     assert refused(answer) == (401, "authentication", message)
@@ -153,7 +153,7 @@ async def test_another_agents_id_is_not_found_and_its_name_is_refused(team: Team
     theirs = team.memory.add("Dora hides the spare key", agent="dora").id
     async with team.client(team.token("eva")) as client:
         missing = text(await client.call_tool("update", {"id": theirs, "text": "x"}))
-        assert missing.endswith("is nothing that was told; search for it, or `search` with kind: memory")
+        assert missing.endswith(f"there is no entry '{theirs}'; search for it, or `search` with kind: memory")
         assert missing.replace(theirs, "zzzzzz") == text(
             await client.call_tool("update", {"id": "zzzzzz", "text": "x"})
         )
@@ -209,7 +209,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -
         assert team.post("", json={"x": "y" * 3_000}).status_code == 401
 
 
-def test_a_token_that_asks_too_often_is_told_when_to_ask_again_and_others_are_served(tmp_path: Path) -> None:
+def test_a_token_over_its_limit_gets_the_time_of_the_next_try_and_others_are_served(tmp_path: Path) -> None:
     with team_server(tmp_path, settings={"http.requests_per_minute": 20}) as team:
         busy, calm = team.token("busy"), team.token("calm")
         assert [team.post(busy).status_code for _ in range(20)] == [200] * 20
@@ -231,7 +231,7 @@ def test_health_needs_no_token_and_tells_no_more_than_the_version(team: Team) ->
 
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])
-def test_probes_are_answered_whatever_name_they_use(team: Team, path: str) -> None:
+def test_probes_are_answered_under_any_host_name(team: Team, path: str) -> None:
     answer = httpx2.get(f"{team.url}{path}", headers={"Host": "10.42.0.7:8080"}, timeout=LONG)
     assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
@@ -381,7 +381,7 @@ def test_a_client_that_never_reads_does_not_cause_a_traceback_at_the_end(
 
 @pytest.mark.slow
 def test_fifty_connections_of_each_kind_that_are_left_half_open_keep_no_one_from_an_answer(tmp_path: Path) -> None:
-    """With the time limits of a real server, so that all of them are open meanwhile."""
+    """With the time limits of a real server, so that all of them are open at once."""
     with team_server(tmp_path, protocol=SmallBuffers, prepare=lambda memory: memory.add("Oak", agent="anna")) as team:
         token = team.token("anna")
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {token}\r\n"
@@ -417,7 +417,7 @@ def test_the_name_of_the_public_address_is_accepted_and_no_other(tmp_path: Path)
         assert team.post(token, headers={"Host": "other.example"}).status_code == 421
         assert team.post(token, headers={"Host": "memory.example", "Origin": "https://evil.example"}).status_code == 403
         assert team.get("/metrics", token, follow_redirects=False).status_code == 403
-    with pytest.raises(ConfigError, match=r"is no address; write https://memory\.example"):
+    with pytest.raises(ConfigError, match=r"is not a URL; write https://memory\.example"):
         allowed_hosts("127.0.0.1", "memory.example")
 
 
@@ -456,7 +456,7 @@ class Started:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[], Started]]:
-    """Starts `mindex serve --http` as a process of its own."""
+    """Starts `mindex serve --http` as a separate process."""
     processes = []
 
     def begin() -> Started:

@@ -21,8 +21,8 @@ from tests.mcp.team import Team, team_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
-SECRET = "quokka"  # stands in all that Ben has, and in nothing that is sent to the server
-ANNAS = "numbat"  # stands in what Anna has
+SECRET = "quokka"  # is in all entries of Ben, and in nothing that is sent to the server
+ANNAS = "numbat"  # is in the entries of Anna
 READ_ONLY = "this token may only read, so nothing was changed; ask the server's owner for one that may write"
 
 
@@ -212,7 +212,7 @@ async def test_every_writing_tool_refuses_a_read_only_token_in_one_sentence(shar
         ]
         for tool in writing:
             calls = [arguments_of(tool.input_schema, "harbour", 1, 0)]
-            if tool.name == "memory":  # the one tool that reads, too
+            if tool.name == "memory":  # the one tool that also reads
                 calls = [
                     {"command": "create", "path": "/memories/new.md", "file_text": "x"},
                     {"command": "str_replace", "path": f"/memories/{ANNAS}.md", "old_str": "harbour", "new_str": "x"},

@@ -218,9 +218,7 @@ def test_a_document_that_stays_refused_leaves_the_file_to_be_indexed_again(
     assert [one.text for one in store.files.chunks("doca.md")] == ["one", "two"]
 
 
-def test_a_merge_into_a_chunk_that_was_removed_meanwhile_stores_nothing(
-    server: AzureSearchServer, store: AzureStore
-) -> None:
+def test_a_merge_into_a_removed_chunk_stores_nothing(server: AzureSearchServer, store: AzureStore) -> None:
     store.files.apply([update("a.md", "one", "two")])
     server.refuse(key_of("chunk", "idamd2"), 404)
     vectors = [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])]
@@ -390,7 +388,7 @@ def test_files_of_other_collections_are_seen_by_no_search_of_a_limited_scope(sto
     assert [record.id for record in store.retrieval.list(scope, limit=9).records] == ["idamd1"]
 
 
-def test_the_files_are_embedded_anew_beside_the_old_vectors_and_switched_at_once(store: AzureStore) -> None:
+def test_the_files_are_embedded_again_beside_the_old_vectors_and_switched_at_once(store: AzureStore) -> None:
     new = Model("test", "new", 8)
     store.files.apply([update("a.md", "one", "two")])
     store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)]), RecordVectors("idamd2", [axis(1)])])
@@ -483,7 +481,7 @@ def test_doctor_finds_what_belongs_to_nothing_and_optimize_removes_it(
     assert all(check.ok for check in store.maintenance.check())
 
 
-def test_words_that_the_analyzer_does_not_make_are_found_and_written_anew(
+def test_words_that_the_analyzer_does_not_make_are_found_and_rewritten(
     server: AzureSearchServer, store: AzureStore
 ) -> None:
     store.files.apply([update("a.md", "apple")])
@@ -560,7 +558,7 @@ def test_what_is_not_served_is_one_sentence_that_names_a_store_which_serves_it(
     assert "use a SQLite file or PostgreSQL" in ran.err and ran.err.count("\n") == 1
 
 
-def test_entries_are_no_capability(store: AzureStore) -> None:
+def test_entries_are_not_a_capability(store: AzureStore) -> None:
     assert "entries" not in store.capabilities
     with pytest.raises(UnsupportedError):
         _ = store.entries

@@ -1,4 +1,4 @@
-"""The server that stands for Azure AI Search in the tests rejects what the service rejects."""
+"""The server that replaces Azure AI Search in the tests rejects the same requests as the service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BY_NAME = {one["name"]: one for one in FIELDS}
 
 
 class Rest:
-    """Requests to the server, with a key and a version unless told otherwise."""
+    """Requests to the server, with a key and a version by default."""
 
     def __init__(self, server: AzureSearchServer) -> None:
         self._server = server
@@ -218,6 +218,6 @@ def test_a_search_with_parameters_that_do_not_fit_is_rejected(rest: Rest, body: 
     assert rest.search(**body)[0] == 400
 
 
-def test_the_definition_of_our_own_index_is_accepted(rest: Rest) -> None:
+def test_the_definition_of_the_mindex_index_is_accepted(rest: Rest) -> None:
     body = dict(definition("ours").as_dict())
     assert rest("POST", "/indexes", body)[0] == 201

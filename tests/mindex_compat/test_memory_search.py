@@ -244,7 +244,7 @@ def test_status_and_collections_are_counted(docs: Path) -> None:
     assert ms("collection", "list").out == "No collections.\n"
 
 
-def test_a_named_index_is_a_database_of_its_own(docs: Path) -> None:
+def test_a_named_index_is_a_separate_database(docs: Path) -> None:
     write(Path.cwd() / "log", {"day.md": "# Day\n\nThe zeppelin landed.\n"})
     assert ms("--index", "journal", "collection", "add", "log").code == 0
     assert "day.md" in ms("--index", "journal", "search", "zeppelin", "-f", "files").out

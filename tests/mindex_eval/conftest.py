@@ -1,4 +1,4 @@
-"""Small sets of our own words, and a cache that no other test has written to."""
+"""Small sets made for the tests, and a cache that no other test has written to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GARDEN_QUESTIONS = {
     "q4": ("How are apples stored over winter?", {"g8": 1}),
     "q5": ("Which plants bring bees in summer?", {"g7": 2, "g9": 1}),
     "q6": ("What is done against heavy clay?", {"g6": 1}),
-    # No word of it stands in its answer.
+    # No word of it is in its answer.
     "q7": ("Where does fruit last for months without rotting?", {"g8": 1}),
 }
 STARS = {

@@ -19,7 +19,7 @@ def test_a_page_is_confident_when_one_of_its_hits_is_not_weak() -> None:
     assert not page_of().confident
 
 
-def test_a_right_document_counts_where_it_stands_weak_or_not() -> None:
+def test_a_right_document_counts_at_its_rank_even_if_weak() -> None:
     question = Question("q", "tea?", {"m2": 1, "m7": 1})
     short, long = page_of(False, True), page_of(*[False] * 7)
     page = shipped_page(question, short, long)
@@ -80,7 +80,7 @@ def test_what_is_shipped_of_a_small_set(garden: Path, cache: Store) -> None:
     shipped = assess(garden, EvaluationOptions(), cache).runs["keyword"].shipped
     assert shipped is not None
     assert shipped.pages["q1"].rank == 1
-    assert shipped.scores["hit@5"] == pytest.approx(6 / 7)  # no word of q7 stands in its answer
+    assert shipped.scores["hit@5"] == pytest.approx(6 / 7)  # no word of q7 is in its answer
     assert shipped.scores["hit@1"] <= shipped.scores["hit@5"]
 
 
@@ -96,7 +96,7 @@ def test_only_the_first_page_is_shipped(tmp_path: Path, cache: Store) -> None:
     assert (page.scores["recall@5"], page.scores["recall@10"]) == (0.0, 1.0)
 
 
-def test_a_set_of_memories_is_told_with_add(tmp_path: Path, cache: Store) -> None:
+def test_a_set_of_memories_is_stored_with_add(tmp_path: Path, cache: Store) -> None:
     texts = ("We deploy on Fridays.", "The kumquat is ripe in May.")
     corpus = [{"_id": f"m{n}", "text": text, "kind": "memory"} for n, text in enumerate(texts)]
     folder = beir_set(tmp_path / "s", corpus, [{"_id": "q", "text": "When is the kumquat ripe?"}], [("q", "m1", 1)])

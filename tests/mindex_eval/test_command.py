@@ -50,7 +50,7 @@ def test_a_set_is_measured_on_postgresql_and_nothing_stays_there(
 
 
 def test_only_postgresql_makes_a_database_for_a_run(garden: Path) -> None:
-    is_one_error(run_here("eval", garden, "--on", "azure://service/index"), "is no PostgreSQL database")
+    is_one_error(run_here("eval", garden, "--on", "azure://service/index"), "is not a PostgreSQL database")
 
 
 def test_several_sets_have_a_mean(garden: Path, stars: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_run_is_compared_with_an_earlier_one(garden: Path, tmp_path: Path) -> 
 
 
 def test_a_run_compared_with_itself_differs_in_nothing(tmp_path: Path) -> None:
-    """The right one stands second each time: 0.63092975… has more digits than a file holds."""
+    """The right one is second each time: 0.63092975… has more digits than a file holds."""
     words = ["walrus", "kettle", "violin", "ladder", "pepper", "tunnel", "magnet", "saddle", "candle", "anchor"]
     corpus = [{"_id": f"a{word}", "title": word, "text": f"The {word} {word}: all about the {word}."} for word in words]
     corpus += [{"_id": word, "text": f"Beside many other things there is one {word} at the end."} for word in words]
@@ -125,7 +125,7 @@ def test_silence_is_a_table_of_pairs(garden: Path, stars: Path) -> None:
     assert shown["languages"] == {"garden": "en", "stars": "en"}
 
 
-def test_what_users_get_stands_beside_the_ranking(garden: Path) -> None:
+def test_as_shipped_is_printed_beside_the_ranking(garden: Path) -> None:
     lines = run_here("eval", garden).out.splitlines()
     head = next(line for line in lines if line.startswith("as shipped "))
     assert head.split("  ")[0] == "as shipped"
@@ -224,7 +224,7 @@ def test_ones_own_notes_with_questions_that_have_no_answer(tmp_path: Path) -> No
     assert run_here("eval", folder, "--json").json["silence"]["refused"] == 1
 
 
-def test_where_no_question_has_an_answer_there_is_nothing_to_rank(garden: Path, tmp_path: Path) -> None:
+def test_without_a_question_with_an_answer_there_is_nothing_to_rank(garden: Path, tmp_path: Path) -> None:
     asked = "- question: violin concerto\n  none: true\n- question: ripe kumquats in May\n  none: true\n"
     folder = write(tmp_path / "notes", {"a.md": "# Fruit\n\nKumquats are ripe in May.\n", "questions.yaml": asked})
     text = run_here("eval", folder).out

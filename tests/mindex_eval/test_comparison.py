@@ -39,7 +39,7 @@ def test_better_everywhere_is_better_and_worse_everywhere_is_worse() -> None:
     assert better.low == pytest.approx(0.2)
 
 
-def test_a_small_gain_among_large_changes_is_no_proof() -> None:
+def test_a_small_gain_among_large_changes_is_not_significant() -> None:
     luck = random.Random(1)
     old = [luck.random() for _ in range(50)]
     new = [min(1.0, max(0.0, value + luck.uniform(-0.5, 0.51))) for value in old]

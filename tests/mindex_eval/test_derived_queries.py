@@ -1,4 +1,4 @@
-"""The questions that `bench/derived_queries.py` derives from pages, on pages of our own."""
+"""The questions that `bench/derived_queries.py` derives from pages, on small pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mindex_eval.question_sets import read_set
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-import derived_queries  # of the bench, which is no package
+import derived_queries  # of the bench, which is not a package
 
 FILLER = "The basin of the harbour silts up unless the dredger works at night. " * 3
 PAGES = {

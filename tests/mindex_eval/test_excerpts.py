@@ -16,7 +16,7 @@ from tests.conftest import write
 from tests.running import is_one_error, run_here
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-import budget_curve  # of the bench, which is no package
+import budget_curve  # of the bench, which is not a package
 
 BEES = "Lavender and borage bring bees to the beans, which set more pods."
 FILLER = "\n\n".join(

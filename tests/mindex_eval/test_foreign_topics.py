@@ -54,7 +54,7 @@ def test_the_floor_of_the_settings_decides_what_is_silent(garden: Path, stars: P
     assert [pair.auroc for pair in nothing.pairs] == [pair.auroc for pair in everything.pairs]
 
 
-def test_other_floors_are_told_without_asking_again(garden: Path, stars: Path, cache: Store) -> None:
+def test_other_floors_are_reported_without_another_search(garden: Path, stars: Path, cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), cache)
     assert [one.silenced for one in found.floors] == sorted(one.silenced for one in found.floors)
     assert [one.refused for one in found.floors] == sorted(one.refused for one in found.floors)
@@ -103,7 +103,7 @@ def test_a_sample_bounds_the_questions_of_each_pair(garden: Path, stars: Path, c
 
 
 @pytest.mark.model
-def test_with_the_real_model_topics_are_told_apart(garden: Path, stars: Path, model_cache: Store) -> None:
+def test_with_the_real_model_topics_are_distinguished(garden: Path, stars: Path, model_cache: Store) -> None:
     found = foreign_topics([garden, stars], EvaluationOptions(), model_cache)
     assert found.model == "mindex-minilm"
     assert all(pair.auroc > 0.95 and pair.silenced <= 0.25 and pair.refused >= 0.75 for pair in found.pairs)

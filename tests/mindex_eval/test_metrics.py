@@ -42,7 +42,7 @@ def test_what_is_not_found_is_worth_nothing() -> None:
     assert set(scores_of([], {"z": 1}).values()) == {0.0}
 
 
-def test_a_gain_of_zero_is_no_answer() -> None:
+def test_a_gain_of_zero_is_not_an_answer() -> None:
     assert recall(["a", "b"], {"a": 0, "b": 1}, 1) == 0.0
     assert reciprocal_rank(["a", "b"], {"a": 0, "b": 1}) == 0.5
 

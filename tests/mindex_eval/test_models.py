@@ -36,7 +36,7 @@ def test_a_reranker_is_measured_beside_hybrid_and_timed_only_while_it_works(gard
     assert first["settings"]["rerank.provider"] == "local"
     assert first["runs"]["hybrid+rerank"]["timed"] == 7
     assert first["runs"]["hybrid+rerank"]["p50_ms"] > first["runs"]["hybrid"]["p50_ms"]
-    # The scores were kept: they are as they were, and no time is told that nobody took.
+    # The scores were kept: they are unchanged, and no time is reported that was not measured.
     assert again["per_query"] == first["per_query"]
     assert (again["runs"]["hybrid+rerank"]["timed"], again["runs"]["hybrid+rerank"]["p50_ms"]) == (0, None)
     assert again["runs"]["hybrid"]["timed"] == 7

@@ -40,7 +40,7 @@ def grouped(tmp_path: Path) -> Path:
         (":memory@talk", True, "talk", "set:memory@talk"),
     ],
 )
-def test_what_stands_behind_a_folder_says_what_of_it_is_meant(
+def test_a_suffix_of_the_folder_selects_a_part_of_the_set(
     tmp_path: Path, behind: str, as_memories: bool, group: str | None, label: str
 ) -> None:
     folder = tmp_path / "set"
@@ -115,7 +115,7 @@ def test_a_corpus_says_which_texts_are_memories(tmp_path: Path) -> None:
     ]
 
 
-def test_every_text_of_a_set_can_be_told_as_a_memory(garden: Path, grouped: Path) -> None:
+def test_every_text_of_a_set_can_be_stored_as_a_memory(garden: Path, grouped: Path) -> None:
     found = read_named_set(Path(f"{garden}:memory"))
     assert found.name == "garden:memory"
     assert all(text.is_memory for text in found.texts)
@@ -123,7 +123,7 @@ def test_every_text_of_a_set_can_be_told_as_a_memory(garden: Path, grouped: Path
     assert read_named_set(Path(f"{grouped}:memory@c")).name == "grouped:memory@c"
 
 
-def test_the_same_words_told_twice_are_one_memory_that_answers_both_questions(tmp_path: Path) -> None:
+def test_the_same_text_added_twice_is_one_memory_that_answers_both_questions(tmp_path: Path) -> None:
     corpus = [{"_id": f"d{n}", "text": text} for n, text in enumerate(("I like  tea.", "I like tea.", "Coffee."))]
     asked = [{"_id": f"q{n}", "text": "What?"} for n in range(2)]
     folder = beir_set(tmp_path / "s", corpus, asked, [("q0", "d0", 1), ("q1", "d0", 1), ("q1", "d1", 2)])
@@ -139,7 +139,7 @@ def test_what_is_meant_of_a_set_is_part_of_its_digest(grouped: Path) -> None:
     assert len({read_named_set(Path(name)).digest for name in names}) == len(names)
 
 
-def test_real_files_have_no_groups_and_are_not_told(tmp_path: Path) -> None:
+def test_real_files_have_no_groups_and_cannot_be_stored_as_memories(tmp_path: Path) -> None:
     asked = "- question: kumquat\n  answer: home/b.md\n  group: home\n"
     folder = write(tmp_path / "notes", {"home/b.md": "kumquat", "questions.yaml": asked})
     with pytest.raises(UsageError, match="real files, which have no groups"):

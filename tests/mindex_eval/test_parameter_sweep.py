@@ -22,7 +22,7 @@ def test_each_set_gets_what_the_others_choose() -> None:
     assert (found["c"].chosen, found["c"].score, found["c"].best) == ("low", 0.10, "high")
 
 
-def test_where_values_are_equally_good_the_present_one_stands() -> None:
+def test_of_equally_good_values_the_present_one_is_kept() -> None:
     scores = {"now": {"a": 0.5, "b": 0.5}, "other": {"a": 0.5, "b": 0.5}}
     assert {(one.chosen, one.best) for one in held_out_choices(scores)} == {("now", "now")}
 
@@ -41,7 +41,7 @@ def test_every_value_is_tried_on_every_set(garden: Path, stars: Path, cache: Sto
         first.scores["200"]["garden"] == assess(garden, EvaluationOptions(), cache).runs["keyword"].scores["recall@10"]
     )
     assert list(second.scores) == ["1.3", "2.0"]
-    assert second.scores["1.3"] == second.scores["2.0"]  # nobody works on a file here
+    assert second.scores["1.3"] == second.scores["2.0"]  # no file is being edited here
     assert [one.name for one in first.left_out] == ["garden", "stars"]
 
 

@@ -52,7 +52,7 @@ AWKWARD = (
 
 
 @pytest.mark.parametrize("number", range(len(AWKWARD)))
-def test_a_text_is_found_under_its_own_id_whatever_it_looks_like(tmp_path: Path, cache: Store, number: int) -> None:
+def test_a_text_of_any_form_is_found_under_its_own_id(tmp_path: Path, cache: Store, number: int) -> None:
     others = corpus_of("something else", "and something more")
     corpus = [*others, {"_id": "the one", "text": AWKWARD[number]}]
     found = read_set(beir_set(tmp_path / "s", corpus, ASKED, [("q1", "the one", 1)]))
@@ -80,7 +80,7 @@ def test_every_line_of_an_awkward_text_is_kept(tmp_path: Path, cache: Store) -> 
 # ── groups and turns ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: Store) -> None:
+def test_each_group_is_a_separate_collection(tmp_path: Path, cache: Store) -> None:
     corpus = [
         {"_id": f"{group} {number}", "text": f"word number {number}", "group": group}
         for group in ("a group/with a slash", "another")
@@ -94,7 +94,7 @@ def test_each_group_is_a_collection_of_its_own(tmp_path: Path, cache: Store) -> 
         assert sorted(populated.id_of(hit.record) for hit in hits) == ["another 0", "another 1", "another 2"]
 
 
-def test_a_turn_is_told_with_speaker_and_date_to_its_groups_agent(tmp_path: Path, cache: Store) -> None:
+def test_a_turn_is_stored_with_speaker_and_date_for_its_groups_agent(tmp_path: Path, cache: Store) -> None:
     said = {"_id": "t1", "text": "I bought a boat.", "speaker": "Ada", "date": "2023-05-08T13:56", "group": "talk"}
     other = {**said, "_id": "t2", "group": "elsewhere", "speaker": "Ben", "session": 2}
     asked = [{"_id": "q1", "text": "Who bought a boat?", "group": "talk"}]
@@ -122,7 +122,7 @@ def test_the_same_words_said_twice_are_two_turns(tmp_path: Path, cache: Store) -
         assert sorted(populated.id_of(hit.record) for hit in hits) == ["t1", "t2"]
 
 
-def test_a_memory_is_told_to_its_groups_agent(tmp_path: Path, cache: Store) -> None:
+def test_a_memory_is_stored_for_its_groups_agent(tmp_path: Path, cache: Store) -> None:
     corpus = [
         {"_id": group, "text": "The user drinks oolong.", "kind": "memory", "group": group} for group in ("ada", "ben")
     ]
@@ -196,7 +196,7 @@ def test_a_corpus_that_was_filled_before_is_taken_as_it_was(garden: Path, cache:
         assert same.database == again.database  # how it is asked changes nothing in it
 
 
-def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: Store) -> None:
+def test_another_corpus_or_another_way_in_is_filled_again(garden: Path, cache: Store) -> None:
     with populated_set(read_set(garden), {}, cache):
         pass
     with populated_set(read_set(garden), {"secrets.mode": "off"}, cache) as other:
@@ -207,7 +207,7 @@ def test_another_corpus_or_another_way_in_is_filled_anew(garden: Path, cache: St
         assert more.documents == len(GARDEN) + 1
 
 
-def test_real_files_of_a_set_are_indexed_anew_when_one_of_them_or_a_question_changed(
+def test_real_files_of_a_set_are_indexed_again_when_one_of_them_or_a_question_changed(
     tmp_path: Path, cache: Store
 ) -> None:
     folder = beir_set(tmp_path / "s", None, ASKED, [("q1", "one.md", 1)])
@@ -226,7 +226,7 @@ def test_real_files_of_a_set_are_indexed_anew_when_one_of_them_or_a_question_cha
     assert [is_kept(), is_kept()] == [False, False]
 
 
-def test_memories_are_told_anew_each_day_because_their_age_counts(
+def test_memories_are_stored_again_each_day_because_their_age_counts(
     tmp_path: Path, garden: Path, cache: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = [{"_id": "d0", "text": "tea", "kind": "memory"}]
@@ -260,7 +260,9 @@ def test_a_filled_memory_that_is_broken_is_made_again(garden: Path, cache: Store
         assert populated.documents == len(GARDEN)
 
 
-def test_only_so_many_filled_memories_are_kept(tmp_path: Path, cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_filled_databases_is_limited(
+    tmp_path: Path, cache: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mindex_eval.populate._MAX_KEPT", 2)
     for number in range(4):
         corpus = corpus_of(f"word {number}")

@@ -139,7 +139,7 @@ BROKEN = {
     "queries.jsonl": {
         '{"_id": "q1"}': "queries.jsonl:1 has no text",
         '{"_id": "q1", "text": "x"}\n{"_id": "q1", "text": "y"}': "queries.jsonl:2 has the _id 'q1'",
-        '{"_id": "q1", "text": "x", "group": "elsewhere"}': "belongs to 'elsewhere', where there is no document",
+        '{"_id": "q1", "text": "x", "group": "elsewhere"}': "belongs to 'elsewhere', which has no documents",
         '{"_id": "q1", "text": "x", "file": "gone.md"}': "names the file 'gone.md', which is not in the set",
         '{"_id": "q1", "text": "x", "excerpts": "y"}': "excerpts in",
         '{"_id": "q1", "text": "x", "file": "d1", "none": true}': "has an answer and says there is none",
@@ -292,10 +292,10 @@ def test_lines_may_reach_beyond_the_end(tmp_path: Path) -> None:
         ("- question: x\n  answer: ../other/b.md", "questions.yaml:1 names ../other/b.md, which is outside"),
         (
             "\n- question: x\n  answer: a.json",
-            "questions.yaml:2 names a.json, which is no kind of file that is indexed",
+            "questions.yaml:2 names a.json, which has an unsupported file type",
         ),
-        ("- question: x\n  answer: plan.md\n  lines: 90-95", "names lines 90-95 of plan.md, where nothing is written"),
-        ("- question: x\n  answer: plan.md\n  lines: 2", "names line 2 of plan.md, where nothing is written"),
+        ("- question: x\n  answer: plan.md\n  lines: 90-95", "names lines 90-95 of plan.md, which are empty"),
+        ("- question: x\n  answer: plan.md\n  lines: 2", "names line 2 of plan.md, which are empty"),
         ("- question: x\n  answer: plan.md\n  group: team", "put to the group team, and its answer plan.md is not"),
         ("- question: x\n  answer: plan.md\n  group: ../other", "names ../other, which is outside"),
         ("- question: x\n  answer: plan.md\n  topic: [a, b]", "topic of"),
@@ -303,10 +303,10 @@ def test_lines_may_reach_beyond_the_end(tmp_path: Path) -> None:
         ("\n- answer: plan.md", "questions.yaml:2 has no question"),
         ("- question: x", "questions.yaml:1 has no answer"),
         ("- question: x\n  answer: plan.md\n  none: true", "has an answer and says there is none"),
-        ("- question: x\n  answer: plan.md\n  lines: ten", "lines of"),
-        ("- question: x\n  answer: plan.md\n  lines: 9-3", "lines of"),
-        ("- question: x\n  answer: [plan.md, team/people.md]\n  lines: 1-2", "lines of"),
-        ("- question: x\n  anwser: plan.md", "says 'anwser', which means nothing"),
+        ("- question: x\n  answer: plan.md\n  lines: ten", "invalid `lines` in"),
+        ("- question: x\n  answer: plan.md\n  lines: 9-3", "invalid `lines` in"),
+        ("- question: x\n  answer: [plan.md, team/people.md]\n  lines: 1-2", "invalid `lines` in"),
+        ("- question: x\n  anwser: plan.md", "unknown field 'anwser' in "),
         ("- question: x\n  answer: plan.md\n  group: nowhere", "names the group nowhere"),
         ("- question: x\n  answer: plan.md\n- question: x\n  answer: plan.md", "asks 'x' twice"),
         ("- just words", "question 1 of"),
@@ -327,7 +327,7 @@ def test_ones_own_notes_have_no_splits(tmp_path: Path) -> None:
         read_set(notes(tmp_path / "notes", "- question: x\n  answer: plan.md"), split="dev")
 
 
-def test_a_folder_that_is_no_set_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_set_is_an_error(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "gone"):
         with pytest.raises(NotFoundError) as raised:
             read_set(folder)
@@ -337,7 +337,7 @@ def test_a_folder_that_is_no_set_is_an_error(tmp_path: Path) -> None:
 # ── a sample ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_sample_is_the_same_in_whatever_order_the_questions_come() -> None:
+def test_a_sample_is_the_same_in_any_order_of_the_questions() -> None:
     questions = [Question(f"q{number}", "x") for number in range(50)]
     chosen = sampled(questions, 7)
     assert len(chosen) == 7

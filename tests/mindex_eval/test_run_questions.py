@@ -27,7 +27,7 @@ def sections(word: str, count: int) -> str:
     return "\n\n".join(f"## Part {number}\n\n{f'{word} ' * 20}{number}" for number in range(count))
 
 
-def test_a_document_stands_where_its_best_chunk_stands_and_crowds_nobody_out(tmp_path: Path, cache: Store) -> None:
+def test_a_document_ranks_at_its_best_chunk_and_counts_once(tmp_path: Path, cache: Store) -> None:
     corpus = [{"_id": "long", "title": "Long", "text": sections("kumquat", 70)}]
     corpus += [{"_id": f"d{number}", "title": "", "text": f"One kumquat{' and a word' * 50}."} for number in range(12)]
     asked = [{"_id": "q1", "text": "kumquat"}]
@@ -72,7 +72,7 @@ def test_turns_and_texts_in_groups_are_refused(tmp_path: Path, cache: Store) -> 
         pass
 
 
-def test_lines_count_only_where_the_answer_stands(tmp_path: Path, cache: Store) -> None:
+def test_lines_count_only_if_they_contain_the_answer(tmp_path: Path, cache: Store) -> None:
     first, second = f"kumquat kumquat kumquat\n\n{'filler ' * 300}", f"The kumquat is ripe in May.\n\n{'more ' * 300}"
     long = f"# One\n\n{first}\n\n# Two\n\n{second}\n"
     asked = "- question: kumquat\n  answer: a.md\n  lines: 7-9\n- question: the kumquat\n  answer: a.md\n"
@@ -119,7 +119,7 @@ def test_a_sample_asks_only_some_questions(garden: Path, cache: Store) -> None:
 def test_settings_of_a_run_reach_the_search_and_the_report(garden: Path, cache: Store) -> None:
     found = assess(garden, EvaluationOptions(settings={"search.candidates": "1"}), cache)
     assert found.settings == {"embedding.provider": "none", "search.candidates": "1"}
-    assert found.runs["keyword"].per_question["q5"]["recall@10"] <= 0.5  # one candidate is no two answers
+    assert found.runs["keyword"].per_question["q5"]["recall@10"] <= 0.5  # one candidate is not two answers
 
 
 @pytest.mark.parametrize("key", ["no.such", "db", "agent"])
@@ -162,7 +162,7 @@ def test_the_worst_answers_say_where_the_right_ones_are(tmp_path: Path, cache: S
         "never": ("kumquat", {"d3": 1}),
     }
     found = assess(titled_set(tmp_path / "s", texts, questions), EvaluationOptions(worst=3), cache)
-    never, second = found.worst  # the right one is no failure
+    never, second = found.worst  # the right one is not a failure
     assert (never.id, never.expected[0].rank, never.expected[0].hit) == ("never", None, None)
     assert second.first is not None
     assert (second.first.id, second.first.rank) == ("d1", 1)
@@ -244,6 +244,6 @@ def test_no_text_is_embedded_twice_between_runs(garden: Path, model_cache: Store
     assess(garden, EvaluationOptions(), model_cache)
     model_cache.settle()
     before = model_cache.maintenance.status().caches
-    assess(garden, EvaluationOptions(settings={"secrets.mode": "off"}), model_cache)  # filled anew
+    assess(garden, EvaluationOptions(settings={"secrets.mode": "off"}), model_cache)  # filled again
     model_cache.settle()
     assert model_cache.maintenance.status().caches == before == {"eval-text": 10, "eval-question": 7}

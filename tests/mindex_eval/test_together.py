@@ -52,7 +52,7 @@ def test_one_memory_holds_the_texts_of_all_sets_each_in_its_way(
             assert set(runner.ask_as_shipped(question, "keyword").ranked) & set(question.gains)
 
 
-def test_the_files_of_each_set_are_a_collection_of_their_own(garden: Path, stars: Path, cache: Store) -> None:
+def test_the_files_of_each_set_are_a_separate_collection(garden: Path, stars: Path, cache: Store) -> None:
     sets = [read_named_set(name) for name in (garden, stars)]
     with question_runners(sets, {}, cache) as (runner, _):
         collections = runner.measured.memory.status().collections
@@ -123,7 +123,7 @@ def test_of_a_set_with_groups_the_first_one_is_taken_unless_one_is_named(
     assert list(named.sets[0].per_question) == ["tsecond"]
 
 
-def test_two_groups_of_one_set_may_stand_together(talks: Path, cache: Store) -> None:
+def test_two_groups_of_one_set_may_be_combined(talks: Path, cache: Store) -> None:
     names = [Path(f"{talks}@first"), Path(f"{talks}@second")]
     found = mixture(names, EvaluationOptions(), cache, variant="keyword")
     assert [one.documents for one in found.sets] == [2, 2]
@@ -169,7 +169,7 @@ def test_foreign_questions_against_all_other_sets(garden: Path, stars: Path, fac
     assert without_floor.mean["no_confident"] < found.mean["no_confident"]
 
 
-def test_weak_candidates_are_no_confident_answer_and_cost_tokens() -> None:
+def test_weak_candidates_are_not_a_confident_answer_and_cost_tokens() -> None:
     long = page_of(True, True, text="a weak candidate of rather many words " * 5)
     found = left_out_set("s", [page_of(), page_of(True), long, page_of(True, False)])
     assert (found.questions, found.no_confident, found.no_answer) == (4, 0.75, 0.25)

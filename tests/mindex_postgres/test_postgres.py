@@ -105,9 +105,7 @@ def test_a_port_of_another_protocol_is_named_as_such() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=greet, args=[listener], daemon=True).start()
-        with pytest.raises(
-            StoreError, match=r"127\.0\.0\.1:\d+/team: what answers there is no PostgreSQL server; check"
-        ):
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1:\d+/team: the server there is not PostgreSQL; check"):
             open_store(f"postgresql://ada@127.0.0.1:{listener.getsockname()[1]}/team")
 
 
@@ -191,7 +189,7 @@ def test_a_role_that_may_not_create_the_extension_gets_the_statement(postgres_se
     with (
         role_of(postgres_server, "plain"),
         database_of(postgres_server, "no_vector", "GRANT CREATE ON DATABASE no_vector TO plain"),
-        # pgvector is a trusted extension: who may create a schema may create it, too, unless that is taken away.
+        # pgvector is a trusted extension: a user who may create a schema may also create it, unless that is revoked.
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(migrations, "_CREATE_EXTENSION", "CREATE EXTENSION IF NOT EXISTS file_fdw")
@@ -616,7 +614,7 @@ def test_counting_accesses_never_touches_the_rows_of_vectors_and_records(
 def test_common_words_are_left_out_of_the_choice_until_too_few_are_found(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The best records are the same; those that hold common words only come where there are no others."""
+    """The best records are the same; those that contain only common words appear if there are no others."""
     texts = [f"common words {'rare' if n % 40 == 0 else ''} {'seldom' if n % 50 == 1 else ''} n{n}" for n in range(200)]
     store.files.apply([update("a.md", *texts)])
     query = KeywordQuery(AnyOf((Term("common"), Term("rare"), Term("seldom"))))
@@ -778,7 +776,7 @@ def test_the_migration_removes_tags_that_came_from_inline_code(
 
 
 def test_a_schema_without_marks_of_writes_gets_them(postgres_server: PostgresServer, postgres_database: str) -> None:
-    """As 0.1.0 made it, with roles: a login that only writes leaves marks, too, and takes back its own."""
+    """As 0.1.0 made it, with roles: a login that only writes also leaves marks, and removes its own."""
     database = Database(parse_address(postgres_database), wait=5)
     assert migrations.migrate(database, migrations.MIGRATIONS[:5]) == 5  # what 0.1.0 had
     database.close()

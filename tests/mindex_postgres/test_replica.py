@@ -84,7 +84,7 @@ def test_the_command_line_takes_a_replica(postgres_database: str, replica: Repli
 
 
 def test_a_replica_of_another_server_is_refused(postgres_database: str, replica: Replica) -> None:
-    with PostgresServer() as another, pytest.raises(ConfigError, match=r"\(--db-read\) is no replica of"):
+    with PostgresServer() as another, pytest.raises(ConfigError, match=r"\(--db-read\) is not a replica of"):
         open_store(postgres_database, replica=another.url())
 
 

@@ -351,7 +351,7 @@ def whole(team: Team) -> str:
 
 @pytest.mark.parametrize("granted", ["nothing", "read-only"])
 @pytest.mark.parametrize("name", WRITES)
-def test_nobody_writes_what_was_not_granted_for_writing(
+def test_a_login_cannot_write_without_a_grant_for_writing(
     teams: tuple[Team, Team], tmp_path: Path, name: str, granted: str
 ) -> None:
     both, _ = teams
@@ -446,7 +446,7 @@ def test_an_agent_and_a_collection_of_the_same_name_are_two_grants(logins: Postg
             assert "wombat" not in memory.store.retrieval.terms("", shortest=1, longest=99, limit=99)
 
 
-def test_a_login_that_forgot_its_agent_is_told_which_agents_it_was_granted(teams: tuple[Team, Team]) -> None:
+def test_a_login_without_an_agent_gets_the_list_of_its_grants(teams: tuple[Team, Team]) -> None:
     both, _ = teams
     refused = run_here("--db", both.url("bob"), "add", "the wombat digs")
     assert refused.code == 1
@@ -631,7 +631,7 @@ def test_init_takes_over_a_memory_that_a_person_has_made(logins: PostgresServer)
             open_store(team.url("ann"))
 
 
-def test_a_login_that_may_not_set_up_is_told_who_may(logins: PostgresServer) -> None:
+def test_a_login_that_may_not_set_up_gets_the_names_of_those_that_may(logins: PostgresServer) -> None:
     ran = run_here("--db", logins.url(user="ann", schema="denied"), "admin", "init", "--run")
     assert ran.code == 1 and "this login may not set up" in ran.err and "as a superuser" in ran.err
 

@@ -30,7 +30,7 @@ UNKNOWN = "whether it was is unknown"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """One of its own: it is killed."""
+    """A separate server: it is killed."""
     with PostgresServer() as server:
         yield server
 
@@ -140,7 +140,7 @@ def writers(memory: Memory, number: int) -> list[Writer]:
 
 @contextmanager
 def writing(url: str, *, processes: int) -> Iterator[list[Writer]]:
-    """Writers of every kind on several memories, which stand for processes: each has connections of its own."""
+    """Writers of every kind on several memories, which represent processes: each has its own connections."""
     with ExitStack() as stack:
         memories = [
             stack.enter_context(Memory(url, agent=f"ann{number}", options=OPTIONS)) for number in range(processes)

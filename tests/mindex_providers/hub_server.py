@@ -53,8 +53,10 @@ class HubServer:
 
     repos: dict[str, Repo] = field(default_factory=dict)
     token: str = ""  # that opens gated repositories
-    breaks: list[int] = field(default_factory=list)  # after so many bytes a download of the store breaks, once each
-    holds: int = 0  # after so many bytes a download of the store stands still
+    breaks: list[int] = field(
+        default_factory=list
+    )  # after this number of bytes a download of the store breaks, once each
+    holds: int = 0  # after this number of bytes a download of the store stops
     ranges: bool = True  # whether the store knows them
     checksums: bool = True  # whether files have an ETag
     says: bytes = b""  # what it says instead of a listing

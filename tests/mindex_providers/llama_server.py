@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible server: llama.cpp over HTTP, in a process of its own.
+"""A real OpenAI-compatible server: llama.cpp over HTTP, in a separate process.
 
     with running_llama() as server:
         ProviderSettings("openai", url=server.url)

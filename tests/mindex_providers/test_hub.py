@@ -157,7 +157,7 @@ def test_weights_in_several_files_are_pulled_together(hub: HubServer, tiny: Repo
 
 
 @pytest.mark.model
-def test_progress_is_told_in_megabytes_up_to_the_whole(hub: HubServer, tiny: Repo) -> None:
+def test_progress_is_reported_in_megabytes_up_to_the_whole(hub: HubServer, tiny: Repo) -> None:
     told: list[Progress] = []
     pull(TINY, report=told.append)
     assert {progress.stage for progress in told} == {"pull"}
@@ -166,7 +166,7 @@ def test_progress_is_told_in_megabytes_up_to_the_whole(hub: HubServer, tiny: Rep
 
 
 @pytest.mark.model
-def test_another_pull_asks_nobody(hub: HubServer, tiny: Repo) -> None:
+def test_another_pull_sends_no_request(hub: HubServer, tiny: Repo) -> None:
     first = pull(TINY)
     asked = len(hub.received)
     second = pull(TINY)
@@ -321,14 +321,14 @@ def test_what_the_hub_does_not_have_is_named(
     ("status", "said"),
     [(503, "try again later"), (429, "wait some minutes"), (403, "check HF_TOKEN")],
 )
-def test_a_hub_that_refuses_is_told_with_the_next_step(hub: HubServer, tiny: Repo, status: int, said: str) -> None:
+def test_a_hub_that_refuses_is_reported_with_the_next_step(hub: HubServer, tiny: Repo, status: int, said: str) -> None:
     hub.refuses = status
     message = refusal(TINY)
     assert f"{hub.address()} refused ({status} " in message
     assert said in message
 
 
-def test_a_hub_that_cannot_be_reached_is_told_with_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_cannot_be_reached_is_reported_with_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     said = refusal(TINY)
     assert "http://127.0.0.1:9 cannot be reached" in said
@@ -343,13 +343,13 @@ def test_a_mirror_without_checksums_is_refused(hub: HubServer, tiny: Repo) -> No
 @pytest.mark.parametrize(
     ("endpoint", "said"), [("hub", "cannot be reached"), ("http://[", "cannot be reached"), ("ftp://hub", "reached")]
 )
-def test_an_address_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, endpoint: str, said: str) -> None:
+def test_an_invalid_url_is_reported(monkeypatch: pytest.MonkeyPatch, endpoint: str, said: str) -> None:
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
     assert said in refusal(TINY)
 
 
 @pytest.mark.parametrize("answer", [b"<html>A page of a hotel</html>", b"[]", b"{}", b'{"id": "a/b", "sha": "../.."}'])
-def test_a_server_that_is_no_hub_is_told(hub: HubServer, tiny: Repo, answer: bytes) -> None:
+def test_a_server_that_is_not_a_hub_is_reported(hub: HubServer, tiny: Repo, answer: bytes) -> None:
     hub.says = answer
     assert "let HF_ENDPOINT name another mirror of the hub, or unset it" in refusal(TINY)
 
@@ -359,7 +359,9 @@ def test_offline_mode_of_the_hubs_library_is_heeded(monkeypatch: pytest.MonkeyPa
     assert "HF_HUB_OFFLINE forbids to ask the hub; unset it" in refusal(TINY)
 
 
-def test_a_full_disk_is_told_before_the_download(hub: HubServer, tiny: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_the_download(
+    hub: HubServer, tiny: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
     assert "free some space, or let MINDEX_CACHE_DIR name another folder" in refusal(TINY)
     assert not hub.downloads()
@@ -367,7 +369,7 @@ def test_a_full_disk_is_told_before_the_download(hub: HubServer, tiny: Repo, mon
 
 @pytest.mark.parametrize("name", ["words", "../evil", "a/b/c", "", "https://hub/a/b", "harbour/.."])
 def test_a_name_that_no_model_can_have_is_a_wrong_call(name: str) -> None:
-    with pytest.raises(UsageError, match="is no model that can be pulled; name one as org/name, or one of"):
+    with pytest.raises(UsageError, match="it is not a model name; use org/name, or one of"):
         pull(name)
 
 
@@ -449,7 +451,9 @@ def test_files_that_are_not_the_presets_model_are_refused(
 
 
 @pytest.mark.parametrize("name", [E5, "intfloat/multilingual-e5-small", TINY])
-def test_a_model_that_was_not_pulled_is_named_with_the_command_and_nobody_is_asked(hub: HubServer, name: str) -> None:
+def test_a_model_that_was_not_pulled_is_named_with_the_command_and_no_request_is_sent(
+    hub: HubServer, name: str
+) -> None:
     with pytest.raises(EmbeddingError, match=f"{name} is not on this machine; run `mindex models pull {name}`"):
         embedder(name).load()
     assert not hub.received

@@ -128,7 +128,7 @@ def test_no_file_is_named(own_cache: Path) -> None:
     said = [str(error) for error in fails("")]
 
     assert said == [
-        f"llama-cpp needs to be told which model; let {setting}.model name a GGUF file"
+        f"llama-cpp needs a model; let {setting}.model name a GGUF file"
         for setting in ("embedding", "rerank", "generation")
     ]
 
@@ -141,11 +141,11 @@ def test_a_file_that_is_not_there(own_cache: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "is no GGUF file"),
-        (b"not a model at all", "is no GGUF file"),
-        (b"PK\x03\x04" + bytes(100), "is no GGUF file"),
+        (b"", "is not a GGUF file"),
+        (b"not a model at all", "is not a GGUF file"),
+        (b"PK\x03\x04" + bytes(100), "is not a GGUF file"),
         (b"GGUF", "is a GGUF file that ends too early"),
-        (b"GGUF" + struct.pack("<IQQ", 1, 1, 1), "is a GGUF file of version 1"),
+        (b"GGUF" + struct.pack("<IQQ", 1, 1, 1), "is a GGUF file of the unsupported version 1"),
         (b"GGUF" + struct.pack("<IQQ", 3, 1, 2**60), "is a damaged GGUF file"),
         (b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", 2**62), "is a damaged GGUF file"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "is a GGUF file that ends too early"),
@@ -154,11 +154,11 @@ def test_a_file_that_is_not_there(own_cache: Path, tmp_path: Path) -> None:
     ],
     ids=["empty", "text", "zip", "magic", "old", "values", "name", "nothing", "head", "half"],
 )
-def test_a_file_that_is_no_gguf_or_ends_too_early(
+def test_a_file_that_is_not_gguf_or_ends_too_early(
     own_cache: Path, tmp_path: Path, content: bytes | int, reason: str
 ) -> None:
     file = tmp_path / "broken.gguf"
-    if isinstance(content, int):  # so much of a real one
+    if isinstance(content, int):  # the first bytes of a real one
         with SMOLLM.open("rb") as whole:
             content = whole.read(content)
     file.write_bytes(content)
@@ -197,7 +197,7 @@ def test_a_file_that_changed_is_read_again_even_with_its_old_size_and_time(own_c
 
     file.write_bytes(bytes(len(content)))
     os.utime(file, ns=(stamp, stamp))
-    with pytest.raises(ProviderError, match="is no GGUF file"):
+    with pytest.raises(ProviderError, match="is not a GGUF file"):
         describe(str(file), "embedding.model")
 
     write_gguf(file, head, {"one": np.zeros((4, 4))})
@@ -212,7 +212,7 @@ def test_a_model_is_used_only_for_what_it_can_do(own_cache: Path, made: Path) ->
     with pytest.raises(EmbeddingError, match=r"is a reranker and gives no vectors; let rerank\.model name it"):
         embedder(judge).load()
     for model in (reader, SMOLLM):
-        with pytest.raises(RerankError, match="is no reranker: nothing in it gives scores"):
+        with pytest.raises(RerankError, match="is not a reranker: it has no scoring head"):
             reranker(model).score("a", ["b"])
     for model in (judge, reader):
         with pytest.raises(GenerationError, match="reads and does not write"):
@@ -245,7 +245,7 @@ print(embedder.model.name, embedder.loaded, sorted({{"xllamacpp", "numpy", "http
     assert (done.stdout, done.stderr) == ("SmolLM2-135M-Instruct.Q4_1@b179c952 False []\n", "")
 
 
-# ── files that llama.cpp cannot stand ─────────────────────────────────────────────────────────────────────────
+# ── files that crash llama.cpp ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.slow
@@ -470,7 +470,7 @@ def test_threads_share_one_server_for_each_use() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_ever_printed_and_no_process_stays_behind(tmp_path: Path) -> None:
-    """Standard output may be the wire of a protocol: watched from outside, where C++ would write to it, too."""
+    """Standard output may be the wire of a protocol: watched from outside, where C++ would also write to it."""
     noted = tmp_path / "pids"
     program = f"""
 from mindex_providers import llama_cpp
@@ -576,7 +576,7 @@ def test_a_whole_memory_runs_on_gguf_models(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_indexing_and_search_work_with_a_file_that_is_no_gguf(own_cache: Path, tmp_path: Path, handbook: Path) -> None:
+def test_indexing_and_search_work_with_a_file_that_is_not_gguf(own_cache: Path, tmp_path: Path, handbook: Path) -> None:
     file = tmp_path / "none.gguf"
     file.write_text("this is no model")
     options = {f"{role}.{key}": value for role in ("embedding", "rerank", "generation")
@@ -585,9 +585,9 @@ def test_indexing_and_search_work_with_a_file_that_is_no_gguf(own_cache: Path, t
         report = memory.index(handbook)
         answer = memory.search("who is on call?", rerank=True)
 
-    assert any("is no GGUF file" in note for note in report.notes)
+    assert any("is not a GGUF file" in note for note in report.notes)
     assert answer.hits
-    assert any("is no GGUF file" in note for note in answer.notes)
+    assert any("is not a GGUF file" in note for note in answer.notes)
 
 
 # ── the same program as a server ──────────────────────────────────────────────────────────────────────────────

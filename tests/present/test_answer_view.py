@@ -80,7 +80,7 @@ def test_a_short_place_leaves_more_to_a_long_one() -> None:
 
 
 @pytest.mark.parametrize("view", ["compact", "digest"])
-def test_a_place_names_its_collection_where_there_are_several(view: View) -> None:
+def test_a_place_names_its_collection_if_there_are_several(view: View) -> None:
     (row,) = view_answer(answer(hit(3, path="a.md")), view, several_collections=True).rows
     assert row.at == "docs/a.md:3-8"
     (row,) = view_answer(answer(hit(3, path="a.md")), view).rows

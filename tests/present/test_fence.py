@@ -183,7 +183,7 @@ def test_a_reader_of_what_hooks_add_finds_exactly_its_lines(records: list[Record
         first, _, *lines, last = text.splitlines()
         assert (first[1:], first.startswith("<mindex-")) == (last[2:], True)
         assert [line[: len("- [abcdefghij00]")] for line in lines] == [f"- [{id_}]" for id_ in shown]
-        assert text.lower().count("<mindex-") == text.lower().count("</mindex-") == 1  # `MINDEX-` alone is no tag
+        assert text.lower().count("<mindex-") == text.lower().count("</mindex-") == 1  # `MINDEX-` alone is not a tag
 
 
 @given(st.lists(texts, min_size=1, max_size=3))

@@ -32,7 +32,7 @@ def test_every_format_names_the_file(form: str) -> None:
 
 
 @pytest.mark.parametrize("view", ["full", "compact"])
-def test_the_names_of_files_say_which_collection_where_there_are_several(view: View) -> None:
+def test_the_names_of_files_include_the_collection_if_there_are_several(view: View) -> None:
     hits = hit(1), replace(hit(2), record=replace(hit(2).record, collection="notes"))
     shown = view_answer(answer(*hits), view, several_collections=True)
     assert formatted(shown, "files") == "docs/docs/caching.md\nnotes/docs/caching.md"
@@ -92,7 +92,7 @@ def test_a_budget_holds_for_markdown_of_a_text_with_many_empty_lines() -> None:
         unique=True,
     )
 )
-def test_a_line_is_one_file_whatever_its_name_holds(names: list[str]) -> None:
+def test_a_line_is_one_file_with_any_name(names: list[str]) -> None:
     records = tuple(Record(f"chunk{at}", "chunk", "text", path=name) for at, name in enumerate(names))
     lines = formatted(view_records(GetResult(records)), "files").splitlines()
     assert [json.loads(line) if line.startswith('"') else line for line in lines] == names

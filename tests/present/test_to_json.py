@@ -81,7 +81,7 @@ def test_a_property_is_written_where_the_rule_names_it() -> None:
     assert (shown["duplicate"], shown["redacted"]) == (True, [])
 
 
-def test_a_group_is_an_object_of_its_own() -> None:
+def test_a_group_is_a_separate_object() -> None:
     assert to_json(PurgeResult(1, 0, 2, notes=("a note",))) == {
         "purged": {"records": 1, "vectors": 0, "history": 2},
         "notes": ["a note"],

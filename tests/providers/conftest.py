@@ -52,7 +52,7 @@ def docs(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def other(alone: Path) -> Iterator[ModelServer]:
-    """A second server, with a model of its own."""
+    """A second server, with another model."""
     with ModelServer(dimensions=64) as served:
         yield served
 

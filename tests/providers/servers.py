@@ -42,7 +42,7 @@ class ModelServer:
     """
 
     dimensions: int = 48
-    salt: str = ""  # another one is another model, whatever its name
+    salt: str = ""  # another one is another model, even with the same name
     shortens: bool = True  # whether it heeds a request for fewer dimensions
     models: tuple[str, ...] = ()  # none: every name is a model
     key: str = ""

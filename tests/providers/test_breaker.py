@@ -55,7 +55,7 @@ def test_the_third_failure_in_a_row_opens_it() -> None:
     assert (outage.failures, outage.last) == (3, "nothing answers")
 
 
-def test_a_success_between_failures_starts_the_count_anew() -> None:
+def test_a_success_between_failures_restarts_the_count() -> None:
     clock = Clock()
     breaker = opened(clock, failures=2)
     breaker.succeeded()
@@ -135,7 +135,7 @@ def test_failures_are_counted_across_processes(alone: Path) -> None:
     assert outage.last == "nothing there"
 
 
-def test_roles_servers_and_models_have_breakers_of_their_own() -> None:
+def test_roles_servers_and_models_have_separate_breakers() -> None:
     clock = Clock()
     opened(clock)
 
@@ -169,7 +169,7 @@ def test_a_damaged_file_counts_as_none(alone: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("blocked", ["breakers", "."])
-def test_where_no_file_can_be_written_the_process_remembers_alone(alone: Path, blocked: str) -> None:
+def test_if_no_file_can_be_written_only_the_process_remembers(alone: Path, blocked: str) -> None:
     """A file where the folder should be stops even root."""
     place = alone / blocked
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ def in_float(cache: Path) -> LocalEmbedder:
 
 @pytest.fixture(scope="module")
 def in_int8(cache: Path) -> LocalEmbedder:
-    """Opened with the integer graph, whatever this processor gains by it."""
+    """Opened with the integer graph, even if this processor is slower with it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "_gains_by", lambda *_: True)
         embedder = LocalEmbedder(cache_dir=cache / "int8")
@@ -113,7 +113,7 @@ def test_both_graphs_give_the_same_vectors_of_short_and_strange_texts(
     assert cosines.min() > 0.99  # the empty text has two tokens
 
 
-def test_a_text_has_the_same_vector_whatever_is_in_its_batch(in_int8: LocalEmbedder) -> None:
+def test_a_text_has_the_same_vector_in_every_batch(in_int8: LocalEmbedder) -> None:
     alone = np.stack([in_int8.embed([text])[0] for text in texts()])
 
     assert np.abs(in_int8.embed(texts()) - alone).max() < 1e-5

@@ -1,4 +1,4 @@
-"""Microsoft Entra identities: Azure OpenAI and Azure AI Search are asked with a token where no key is set.
+"""Microsoft Entra identities: Azure OpenAI and Azure AI Search are asked with a token if no key is set.
 
 The identity is that of a machine, as Azure App Service gives it: its library asks a server of this test for tokens.
 """
@@ -93,7 +93,7 @@ def azure_server(url: str) -> Server:
     return Server(replace(server_spec("embedding", ProviderSettings("azure", "ada", url), "ada"), needs_key=True))
 
 
-def test_azure_openai_gets_a_token_of_the_identity_where_no_key_is_set(
+def test_azure_openai_gets_a_token_of_the_identity_if_no_key_is_set(
     identity: IdentityEndpoint, server: ModelServer
 ) -> None:
     azure_server(server.url).post("/embeddings", {"model": "ada", "input": ["a"]})

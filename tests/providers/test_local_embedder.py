@@ -109,7 +109,7 @@ def test_a_query_and_a_text_share_one_space(embedder: LocalEmbedder) -> None:
     assert embedder.embed_query(ENGLISH) == pytest.approx(embedder.embed([ENGLISH])[0], abs=1e-5)
 
 
-def test_a_text_has_the_same_vector_whatever_is_in_its_batch(embedder: LocalEmbedder) -> None:
+def test_a_text_has_the_same_vector_in_every_batch(embedder: LocalEmbedder) -> None:
     texts = [ENGLISH, "cache", SPANISH, CHINESE, "Redis TTL and eviction policies", f"{ENGLISH} {SPANISH}" * 3, ""]
     alone = np.stack([embedder.embed([text])[0] for text in texts])
 
@@ -198,7 +198,7 @@ def test_the_model_reads_english_well_spanish_fairly_chinese_a_little_and_thai_n
     assert thai < 0.05
 
 
-def test_markdown_and_code_are_no_foreign_language(embedder: LocalEmbedder) -> None:
+def test_markdown_and_code_are_not_a_foreign_language(embedder: LocalEmbedder) -> None:
     table = "| what | reach |\n|---|---|\n| hybrid search, 10k records | ≤ 2× |\n| vector stage | ≥ 20× faster |\n"
     code = "for rank, record in enumerate(ranking, start=1):\n    fused[record] += 1 / (k + rank)\n"
 
@@ -263,7 +263,7 @@ from mindex.providers.embed.base import create_embedder
 create_embedder(ProviderSettings("local")).embed(["text"])
 """
     folders = dict.fromkeys(("HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(home))
-    # Both switch it off by themselves, and would hide that we forgot to.
+    # Both switch it off automatically, and would hide that we forgot to.
     child = run(program, without=("CI", "ORT_DISABLE_TELEMETRY"), MINDEX_CACHE_DIR=str(cache), **folders)
 
     assert child.returncode == 0, child.stderr

@@ -248,7 +248,7 @@ def test_texts_that_were_cut_are_counted(tmp_path: Path) -> None:
     assert embedder.cut == 2
 
 
-def test_an_empty_text_has_a_vector_even_where_the_tokenizer_adds_nothing(tmp_path: Path) -> None:
+def test_an_empty_text_has_a_vector_even_if_the_tokenizer_adds_nothing(tmp_path: Path) -> None:
     embedder = local(onnx_models.embedder(tmp_path / "words", words=tokenizer(special=False)))
 
     for vector in (embedder.embed_query(""), *embedder.embed(["", "cache key"])):
@@ -319,7 +319,7 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
     (folder / "model.onnx").unlink()
 
     assert "has no model.onnx" in fails(folder)
-    assert "is no ONNX model" in fails(folder / "tokenizer.json")
+    assert "is not an ONNX model" in fails(folder / "tokenizer.json")
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_dimensions_that_contradict_each_other(tmp_path: Path) -> None:
 def test_a_cross_encoder_in_an_embedders_place(tmp_path: Path) -> None:
     folder = onnx_models.cross_encoder(tmp_path / "pairs", rows(width=1))
 
-    assert "'logits' of shape [1, 1]: it is no embedding model" in fails(folder)
+    assert "'logits' of shape [1, 1]: it is not an embedding model" in fails(folder)
 
 
 def test_a_model_with_unknown_inputs_is_an_error(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_a_model_that_would_be_read_wrongly_is_refused(tmp_path: Path, files: di
 
 
 @pytest.mark.parametrize("content", ["{", "[" * 100_000, "\ud800"])
-def test_settings_that_are_no_json(tmp_path: Path, content: str) -> None:
+def test_settings_that_are_not_json(tmp_path: Path, content: str) -> None:
     folder = onnx_models.embedder(tmp_path / "words")
     (folder / "sentence_bert_config.json").write_bytes(content.encode("utf-8", "surrogatepass"))
 

@@ -111,7 +111,7 @@ def test_a_question_longer_than_128_tokens_is_cut_too(tmp_path: Path) -> None:
     assert of_text.score("cache " * 900, ["door " * 900]) == [125]
 
 
-def test_a_text_is_scored_the_same_whatever_stands_beside_it(tmp_path: Path) -> None:
+def test_a_text_has_the_same_score_beside_every_other_text(tmp_path: Path) -> None:
     reranker = local(onnx_models.cross_encoder(tmp_path / "pairs", rows(width=1)))
     texts = [" ".join(["door", "key", "night", "choir"] * (1 + number * 7 % 50)) for number in range(40)]
     alone = [reranker.score("redis cache", [text])[0] for text in texts]
@@ -206,14 +206,14 @@ def test_a_broken_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [3, 7])
-def test_a_classifier_of_many_classes_is_no_reranker(tmp_path: Path, width: int) -> None:
+def test_a_classifier_of_many_classes_is_not_a_reranker(tmp_path: Path, width: int) -> None:
     folder = onnx_models.cross_encoder(tmp_path / "pairs", rows(width))
 
-    assert f"'logits' of shape [1, {width}]: it is no cross-encoder" in fails(folder)
+    assert f"'logits' of shape [1, {width}]: it is not a cross-encoder" in fails(folder)
 
 
-def test_an_embedder_is_no_reranker(tmp_path: Path) -> None:
-    assert "it is no cross-encoder" in fails(onnx_models.embedder(tmp_path / "words"))
+def test_an_embedder_is_not_a_reranker(tmp_path: Path) -> None:
+    assert "it is not a cross-encoder" in fails(onnx_models.embedder(tmp_path / "words"))
 
 
 def test_a_tokenizer_that_cannot_join_a_pair(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_tokenizer_that_cannot_join_a_pair(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
-def test_a_score_that_is_no_number_is_an_error(tmp_path: Path, number: float) -> None:
+def test_a_score_that_is_not_a_number_is_an_error(tmp_path: Path, number: float) -> None:
     reranker = local(onnx_models.cross_encoder(tmp_path / "pairs", worth(key=number)))
 
     with pytest.raises(RerankError, match="no number"):

@@ -124,7 +124,7 @@ def test_dimensions_that_change_on_the_server_are_an_error_that_names_the_fix(se
     assert embedder.model == before
 
 
-def test_a_forgotten_card_is_made_anew(server: ModelServer) -> None:
+def test_a_forgotten_card_is_made_again(server: ModelServer) -> None:
     embedder = loaded(server)
     server.dimensions = 64
     embedder.forget_card()
@@ -136,7 +136,7 @@ def test_a_forgotten_card_is_made_anew(server: ModelServer) -> None:
     assert ollama(server).model.dimensions == 64
 
 
-def test_a_card_that_another_process_made_anew_is_followed(server: ModelServer) -> None:
+def test_a_card_that_another_process_replaced_is_followed(server: ModelServer) -> None:
     running, other = loaded(server), ollama(server)
     server.dimensions = 64
     other.forget_card()
@@ -160,7 +160,7 @@ def test_a_card_forgotten_while_the_server_is_down_is_not_lost_to_others(server:
 @pytest.mark.parametrize(
     "content", [b"", b"{", b'{"dimensions": 0, "mean": 0, "std": 0.1}', b'{"dimensions": 4, "mean": "x", "std": 0.1}']
 )
-def test_a_damaged_card_is_made_anew(server: ModelServer, alone: Path, content: bytes) -> None:
+def test_a_damaged_card_is_made_again(server: ModelServer, alone: Path, content: bytes) -> None:
     loaded(server)
     (file,) = (alone / "cards").iterdir()
     file.write_bytes(content)
@@ -172,7 +172,7 @@ def test_a_damaged_card_is_made_anew(server: ModelServer, alone: Path, content: 
     assert json.loads(file.read_bytes())["dimensions"] == server.dimensions
 
 
-def test_where_no_card_can_be_kept_the_process_remembers_it(server: ModelServer, alone: Path) -> None:
+def test_if_no_card_can_be_kept_the_process_remembers_it(server: ModelServer, alone: Path) -> None:
     alone.write_text("not a folder")
     embedder = loaded(server)
 

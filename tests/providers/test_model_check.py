@@ -172,7 +172,7 @@ def test_vectors_of_an_unused_space_are_reported_and_optimize_removes_them(tmp_p
         def left() -> list[str]:
             return [one.message for one in memory.doctor() if one.name == "unused vectors" and not one.ok]
 
-        assert left() == ["vectors of test/old are left that nobody searches"]
+        assert left() == ["vectors of test/old are left that no search uses"]
         memory.maintenance.optimize()
         assert left() == []
         assert [space.name for space in memory.store.vectors.spaces()] == ["test/new"]

@@ -218,7 +218,7 @@ def test_search_works_with_a_database_that_names_an_impossible_model(
     assert all(check.ok for check in memory.doctor())
 
 
-def test_a_fingerprint_of_endless_numbers_is_no_reason_to_fail(opened: Callable[..., Memory], tmp_path: Path) -> None:
+def test_a_fingerprint_of_endless_numbers_does_not_fail(opened: Callable[..., Memory], tmp_path: Path) -> None:
     memory = opened()
     memory.add("Parcels wait in the harbour")
     endless = f"local/x/{'9' * 5000}/mean/256/|"

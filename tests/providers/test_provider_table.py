@@ -38,7 +38,7 @@ def test_only_vectors_of_models_with_a_verified_checksum_are_imported_without_a_
     assert not trusts_imported_vectors("unknown/model")
 
 
-def test_a_provider_that_is_no_server_has_no_default_address() -> None:
+def test_a_provider_that_is_not_a_server_has_no_default_address() -> None:
     assert [default_url(name) for name in ("local", "llama-cpp", "unknown")] == ["", "", ""]
 
 

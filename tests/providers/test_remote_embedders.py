@@ -315,6 +315,6 @@ def test_a_models_name_does_not_lead_to_another_path(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, provider: str, name: str
 ) -> None:
     monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", ACCOUNT)
-    with pytest.raises(EmbeddingError, match=r"embedding\.model is no name"):
+    with pytest.raises(EmbeddingError, match=r"embedding\.model is not a"):
         on_server(provider, server, name).load()
     assert server.asked == []

@@ -133,7 +133,7 @@ def test_a_refusal_that_has_another_reason_is_an_error(server: ModelServer) -> N
         ('{"a": "b < c"}', '{"a": "b < c"}'),
     ],
 )
-def test_thoughts_are_no_part_of_the_answer(provider: str, server: ModelServer, said: str, left: str) -> None:
+def test_thoughts_are_not_part_of_the_answer(provider: str, server: ModelServer, said: str, left: str) -> None:
     server.says = said
 
     assert made(provider, server).generate(ASKED) == left
@@ -179,7 +179,7 @@ def test_an_answer_without_a_message_is_an_error(provider: str, server: ModelSer
 
 
 @CHATS
-def test_a_message_that_is_no_text_is_an_error(provider: str, server: ModelServer) -> None:
+def test_a_non_text_message_is_rejected(provider: str, server: ModelServer) -> None:
     server.says = ["a", "list"]  # type: ignore[assignment]  # what a server may well do
 
     with pytest.raises(GenerationError, match="something else than text"):
@@ -206,7 +206,7 @@ def test_failures_have_messages_and_recovery_is_automatic(provider: str, server:
     server.start()
     server.tricks.extend([status(500), status(429, retry_after="0")])
     assert generator.generate(PLAIN) == "ready"
-    for trick, said in ((html, "web page"), (garbage, "no JSON")):
+    for trick, said in ((html, "web page"), (garbage, "not JSON")):
         server.tricks.append(trick)
         with pytest.raises(GenerationError, match=said):
             generator.generate(PLAIN)

@@ -41,7 +41,7 @@ def test_every_text_has_its_own_score_in_the_order_of_the_texts(provider: str, s
 
 
 @EACH
-def test_no_texts_are_no_request(provider: str, server: ModelServer) -> None:
+def test_without_texts_no_request_is_sent(provider: str, server: ModelServer) -> None:
     assert made(provider, server).score(QUERY, []) == []
     assert server.asked == []
 
@@ -95,20 +95,18 @@ def rows(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[Any], ob
     ("change", "said"),
     [
         (rows(lambda found: found[:-1]), "3 scores for 4 texts"),
-        (rows(lambda found: [*found[:-1], found[0]]), "indexes that make no sense"),
-        (rows(lambda found: [{**found[0], "index": 4}, *found[1:]]), "indexes that make no sense"),
-        (rows(lambda found: [{**found[0], "index": "0"}, *found[1:]]), "indexes that make no sense"),
-        (rows(lambda found: [{**found[0], "relevance_score": None}, *found[1:]]), "a score that is no number"),
-        (rows(lambda found: [{**found[0], "relevance_score": "high"}, *found[1:]]), "a score that is no number"),
+        (rows(lambda found: [*found[:-1], found[0]]), "invalid indexes"),
+        (rows(lambda found: [{**found[0], "index": 4}, *found[1:]]), "invalid indexes"),
+        (rows(lambda found: [{**found[0], "index": "0"}, *found[1:]]), "invalid indexes"),
+        (rows(lambda found: [{**found[0], "relevance_score": None}, *found[1:]]), "a score that is not a number"),
+        (rows(lambda found: [{**found[0], "relevance_score": "high"}, *found[1:]]), "a score that is not a number"),
         (rows(lambda found: [{**found[0], "relevance_score": float("nan")}, *found[1:]]), "answers with NaN"),
         (rows(lambda _: "none"), "answers without scores"),
         (lambda _: {"scores": [1, 2, 3, 4]}, "answers without scores"),
         (lambda _: 7, "answers without scores"),
     ],
 )
-def test_an_answer_that_makes_no_sense_is_an_error(
-    server: ModelServer, change: Callable[[Any], object], said: str
-) -> None:
+def test_an_invalid_response_is_an_error(server: ModelServer, change: Callable[[Any], object], said: str) -> None:
     server.tricks.append(changed(change))
     reranker = made("http", server)
 
@@ -121,7 +119,7 @@ def test_an_answer_that_makes_no_sense_is_an_error(
 def test_a_score_too_large_for_a_number_is_an_error(server: ModelServer) -> None:
     server.always = status(200, b'{"results": [{"index": 0, "relevance_score": 1e999}]}')
 
-    with pytest.raises(RerankError, match="a score that is no number"):
+    with pytest.raises(RerankError, match="a score that is not a number"):
         made("http", server).score(QUERY, ["one"])
 
 

@@ -1,4 +1,4 @@
-"""What a server answers, and what is sent to it: vectors that make no sense, texts that are too long."""
+"""What a server answers, and what is sent to it: invalid vectors, texts that are too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.providers.servers import ACCOUNT, ModelServer, Trick, changed, status
 pytestmark = pytest.mark.usefixtures("alone")
 
 
-# ── answers that make no sense ────────────────────────────────────────────────────────────────────────────────
+# ── invalid responses ────────────────────────────────────────────────────────────────────────────────
 
 
 def replaced(value: object) -> Trick:
@@ -41,7 +41,7 @@ def replaced(value: object) -> Trick:
         (vectors(lambda rows: [rows[0][:-1], *rows[1:]]), "different lengths"),
     ],
 )
-def test_vectors_that_make_no_sense_are_an_error_and_none_is_kept(server: ModelServer, trick: Trick, said: str) -> None:
+def test_invalid_vectors_are_an_error_and_none_is_kept(server: ModelServer, trick: Trick, said: str) -> None:
     embedder = loaded(server)
     server.tricks.append(trick)
 
@@ -70,12 +70,12 @@ def test_very_large_and_very_small_numbers_are_vectors_like_any_other(server: Mo
         lambda rows: [{**row, "index": -1} for row in rows],
     ],
 )
-def test_indexes_that_make_no_sense_are_an_error(server: ModelServer, change: Callable[[Any], object]) -> None:
+def test_invalid_indexes_are_an_error(server: ModelServer, change: Callable[[Any], object]) -> None:
     embedder = on_server("openai", server)
     embedder.load()
     server.tricks.append(changed(lambda body: {**body, "data": change(body["data"])}))
 
-    with pytest.raises(EmbeddingError, match="indexes that make no sense"):
+    with pytest.raises(EmbeddingError, match="invalid indexes"):
         embedder.embed(["one", "two"])
 
 
@@ -170,7 +170,7 @@ def test_texts_that_no_server_could_read_are_made_readable(server: ModelServer) 
     assert server.bodies[0]["input"] == ["a lone ? half", "a   zero"]
 
 
-def test_a_refusal_of_everything_is_an_error_and_not_a_thousand_stand_ins(server: ModelServer) -> None:
+def test_a_refusal_of_everything_is_an_error_and_not_a_thousand_substitutes(server: ModelServer) -> None:
     embedder = loaded(server)
     server.always = status(400, {"error": "unknown option: truncate"})
 

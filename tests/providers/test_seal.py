@@ -41,7 +41,7 @@ def test_a_flipped_bit_is_found_although_length_and_time_are_the_same(
     os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))
     with caplog.at_level(logging.INFO):
         assert not is_sealed(copy)
-    assert "was altered: it is made anew" in caplog.text
+    assert "was altered: it is made again" in caplog.text
 
 
 @pytest.mark.parametrize("size", [0, 3, 36, 1_000])

@@ -38,7 +38,7 @@ def tier_and_reason(memory: Memory) -> tuple[str, str]:
 
 
 def test_the_reason_for_an_empty_memory_is_that_nothing_is_there(opened: Callable[..., Memory]) -> None:
-    assert tier_and_reason(opened()) == ("keyword", "nothing was indexed or told yet")
+    assert tier_and_reason(opened()) == ("keyword", "nothing is indexed or stored yet")
 
 
 def test_while_nothing_is_embedded_the_reason_says_how_to_change_that(opened: Callable[..., Memory]) -> None:
@@ -51,7 +51,7 @@ def test_while_nothing_is_embedded_the_reason_says_how_to_change_that(opened: Ca
     assert memory.search(QUESTION).tier == "hybrid"
 
 
-def test_where_no_embedder_is_wanted_there_is_nothing_to_explain(opened: Callable[..., Memory]) -> None:
+def test_without_an_embedder_there_is_nothing_to_explain(opened: Callable[..., Memory]) -> None:
     assert tier_and_reason(opened(provider="none")) == ("keyword", "")
 
 

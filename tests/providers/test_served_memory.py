@@ -102,7 +102,7 @@ def test_with_the_server_down_search_is_by_keyword_and_memories_are_stored(
         vectors(lambda rows: [row[:-1] for row in rows]),
     ],
 )
-def test_search_and_index_go_on_with_a_note_whatever_a_server_does(
+def test_search_and_index_continue_with_a_note_after_any_failure_of_a_server(
     server: ModelServer, tmp_path: Path, handbook: Path, alone: Path, trick: Trick
 ) -> None:
     with opened(tmp_path, server) as memory:
@@ -177,7 +177,7 @@ def test_a_command_searches_by_keyword_with_a_note_while_the_breaker_is_open(
 
 
 def calls_of(job: Callable[[], object]) -> int:
-    """How many functions a job calls, in this thread: what it does, whatever else the machine is doing."""
+    """How many functions a job calls, in this thread: which does not depend on the load of the machine."""
     calls = 0
 
     def count(_: object, event: str, __: object) -> None:

@@ -90,18 +90,20 @@ def test_one_connection_serves_one_request_after_the_other(server: ModelServer) 
     ("trick", "shown"),
     [
         (html, "answers with a web page"),
-        (garbage, "no JSON"),
+        (garbage, "not JSON"),
         (status(200, b""), "answers with nothing"),
         (status(200, b'{"embeddings": [[1, NaN]]}'), "answers with NaN"),
-        (status(200, b"[" * 100_000), "no JSON"),
-        (status(200, b"1" * 10_000), "no JSON"),
+        (status(200, b"[" * 100_000), "not JSON"),
+        (status(200, b"1" * 10_000), "not JSON"),
         (half, "broke its answer off"),
         (reset, "broke its answer off"),
         (no_http, "broke its answer off"),
-        (status(200, b"\x1f\x8b rubbish", content_encoding="gzip"), "no JSON"),
+        (status(200, b"\x1f\x8b rubbish", content_encoding="gzip"), "not JSON"),
     ],
 )
-def test_what_is_no_json_is_an_error_that_says_what_it_is(server: ModelServer, trick: Trick, shown: str) -> None:
+def test_a_response_that_is_not_json_is_an_error_that_says_what_it_is(
+    server: ModelServer, trick: Trick, shown: str
+) -> None:
     server.always = trick
 
     with pytest.raises(EmbeddingError, match=shown) as failed:
@@ -267,7 +269,7 @@ def test_a_redirect_in_a_circle_ends(server: ModelServer) -> None:
     assert len(server.asked) == 4
 
 
-def test_where_nothing_answers_the_error_says_how_to_start_it() -> None:
+def test_if_no_server_answers_the_error_says_how_to_start_it() -> None:
     url = f"http://127.0.0.1:{free_port()}"
 
     with pytest.raises(EmbeddingError) as failed:

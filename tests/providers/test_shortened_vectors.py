@@ -190,7 +190,7 @@ def test_a_process_without_the_setting_uses_the_length_of_the_space(
     )
 
 
-def test_the_models_own_length_by_number_is_no_other_space(docs: Path, opened: Callable[..., Memory]) -> None:
+def test_the_models_own_length_by_number_is_the_same_space(docs: Path, opened: Callable[..., Memory]) -> None:
     opened().index(docs)
     assert opened(dimensions=48).search(QUESTION).notes == ()
 

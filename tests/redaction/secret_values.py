@@ -1,6 +1,6 @@
 """Values of every named kind of secret, made at random from the documented alphabet and length, in five contexts.
 
-No line here is a secret, and no scanner takes one for it: `<an36>` stands for 36 letters and digits. Facts about the
+No line here is a secret, and no scanner takes one for it: `<an36>` means 36 letters and digits. Facts about the
 forms come from the services' documentation and from public rule sets.
 """
 
@@ -464,7 +464,7 @@ def make_value(kind: Kind, rng: random.Random) -> str:
     return made(rng) if made else _fill(kind.form, rng)
 
 
-# Several forms of each context; which one is taken is a matter of chance, too.
+# Several forms of each context; the choice of one is also random.
 CONTEXTS: dict[str, tuple[str, ...]] = {
     "sentence": (
         "Our {label} is {value} and should be rotated soon.",

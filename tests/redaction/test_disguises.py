@@ -78,7 +78,7 @@ def test_the_base64_of_a_private_key_is_removed(name: str, wrapped: bool) -> Non
     assert left == "certs:\n[redacted:private-key]\nand the text goes on." or wrapped
 
 
-def test_a_certificate_and_a_public_key_are_no_secrets() -> None:
+def test_a_certificate_and_a_public_key_are_not_secrets() -> None:
     for name in ("CERTIFICATE", "PUBLIC KEY", "PGP PUBLIC KEY BLOCK"):
         text = private_key(random.Random(5), name)
         assert REDACT.redact_text(text) == text
@@ -96,7 +96,7 @@ def _token(name: str) -> str:
 
 
 @pytest.mark.parametrize("hidden", ["\u034f", "\ufe0f", "\u200b", "\ufe00", "\U000e0100", "\u3164"])
-def test_characters_that_nobody_sees_hide_no_token(hidden: str) -> None:
+def test_invisible_characters_hide_no_token(hidden: str) -> None:
     for name in TOKENS:
         left = REDACT.redact_text(f"use {hidden.join(_token(name))} for it")
         assert left.startswith("use [redacted:") and left.endswith("] for it"), name
@@ -132,7 +132,7 @@ def test_a_token_that_goes_on_in_the_next_line_is_removed_whole(name: str) -> No
         assert token[place : place + 6] not in left and token[-6:] not in left and left.endswith(" and so on"), end
 
 
-def test_a_line_after_a_token_is_no_part_of_it() -> None:
+def test_a_line_after_a_token_is_not_part_of_it() -> None:
     token = _token("github personal token")
     for line in ("The next line.", "HOST_2=db1", "2. second point", "GitHub has it.", "path/to: x"):
         assert REDACT.redact_text(f"it is {token}\n{line}") == f"it is [redacted:github-token]\n{line}"

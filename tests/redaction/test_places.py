@@ -113,7 +113,7 @@ def test_a_secret_over_both_sides_of_a_turn_is_removed_from_both(memory: Memory,
         assert piece not in turn.text + str(dict(turn.fields))
 
 
-def test_the_second_half_of_a_private_key_goes_with_the_first() -> None:
+def test_the_second_half_of_a_private_key_is_removed_with_the_first() -> None:
     body = ["Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7Io4Tq9Bn1Xs6Mv3Lz8Pw5Rk0Jd" + str(place) for place in range(6)]
     first = "\n".join(["-----BEGIN PRIV" + "ATE KEY-----", *body[:3]])
     second = "\n".join([*body[3:], "-----END PRIV" + "ATE KEY-----", "Thank you."])

@@ -443,7 +443,7 @@ def test_strict_raises_exactly_when_redact_would_have_redacted(text: str) -> Non
 
 
 def endless_repeats(parsed: Any) -> Iterator[Any]:
-    """The operators of all repeats without an upper bound, wherever they stand in a parsed pattern.
+    """The operators of all repeats without an upper bound, anywhere in a parsed pattern.
 
     A repeat that is all of an atomic group counts as possessive: that is what the two mean.
     """

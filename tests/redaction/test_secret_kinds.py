@@ -1,4 +1,4 @@
-"""Every named kind of secret is found, whatever its value and wherever it stands."""
+"""Every named kind of secret is found, with any value and at any place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_kind_of_the_table_is_met_by_a_value_here() -> None:
 
 
 def _met_kinds() -> set[str]:
-    """The kinds that redaction names when all values stand in all contexts, and the examples of other tests."""
+    """The kinds that redaction names when all values are in all contexts, and the examples of other tests."""
     rng = random.Random(1)
     texts = [in_context(kind, make_value(kind, rng), context, rng) for kind in KINDS.values() for context in CONTEXTS]
     return {kind for text in (*texts, *OTHER_EXAMPLES) for kind in REDACT.redact(text).redacted}

@@ -11,7 +11,7 @@ from mindex.datatypes import Answer, Hit
 
 
 def moment() -> str:
-    """Now; whatever comes next comes later."""
+    """Now; everything after this call is later."""
     now = now_ms()
     while now_ms() <= now:
         pass

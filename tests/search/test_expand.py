@@ -243,7 +243,7 @@ def test_variants_do_not_make_an_unrelated_query_answerable(model: ChatServer, t
     assert not [hit for hit in answer.hits if not hit.weak]
 
 
-def test_variants_find_entries_as_they_stood_in_the_past(model: ChatServer, tmp_path: Path) -> None:
+def test_variants_find_entries_as_they_were_in_the_past(model: ChatServer, tmp_path: Path) -> None:
     model.answers = always(said(["harbour pier beacon"]))
     with Memory(tmp_path / "told.db", options={"embedding.provider": "none", **model.options}) as memory:
         for n in range(5):
@@ -487,7 +487,7 @@ def test_what_a_model_says_is_limited_in_number_and_length() -> None:
     assert len(variants.answer) <= 1_200
 
 
-def test_a_fence_around_the_answer_is_no_reason_to_refuse_it() -> None:
+def test_a_fence_around_the_reply_is_accepted() -> None:
     assert parsed(f"```json\n{said(['a'])}\n```") == parsed(said(["a"])) == Variants(("a",))
 
 

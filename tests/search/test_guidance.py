@@ -49,7 +49,7 @@ def test_expired_matches_are_counted_beside_hits_that_are_not_sure(memory: Memor
     assert "2 expired; include_expired=True shows them" in answer.notes
 
 
-def test_what_expired_is_no_matter_where_something_else_is_found(memory: Memory) -> None:
+def test_expired_entries_are_not_mentioned_if_something_else_is_found(memory: Memory) -> None:
     add_expired(memory, "The lift is broken today.")
     memory.add("The lift was repaired on Monday.")
     assert not any("expired" in note for note in memory.search("lift repaired").notes)
@@ -89,7 +89,7 @@ def test_a_first_index_that_runs_is_named_with_what_to_do(memory: Memory, tmp_pa
     assert not any("index" in note for note in memory.search("zebra").notes)
 
 
-def test_an_agent_without_memories_is_told_how_to_add_one(memory: Memory) -> None:
+def test_an_agent_without_memories_gets_a_note_how_to_add_one(memory: Memory) -> None:
     memory.add("Redis it is.", agent="another")
     (note,) = memory.search("redis", kinds=["memory"]).notes
     assert note == "agent main has no memories yet; `Memory.add` adds one"
@@ -125,7 +125,7 @@ def test_a_count_is_not_capped_by_the_candidates(memory: Memory) -> None:
         ({"keyword_weight": 0.5, "fusion": "signals"}, "keyword_weight: the fusion signals has one score of the text"),
     ],
 )
-def test_weights_that_can_mean_nothing_are_refused(memory: Memory, options: dict[str, object], message: str) -> None:
+def test_invalid_weights_are_refused(memory: Memory, options: dict[str, object], message: str) -> None:
     memory.add("Redis it is.")
     with pytest.raises(UsageError, match=message):
         memory.search("redis", **options)  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def test_every_view_names_the_other_memory_in_text_and_json(keyword_memory: Memo
     assert f", conflicts with {newer}) Standup is at 9:30" in lines[older]
 
 
-def test_an_agent_hears_of_its_own_conflicts_alone(keyword_memory: Memory) -> None:
+def test_an_agent_sees_only_its_conflicts(keyword_memory: Memory) -> None:
     memory = keyword_memory
     anna, ben = memory.add("Standup is at 9:30", agent="anna").id, memory.add("Standup is at 10:00", agent="ben").id
     memory.store.entries.link([(anna, ben, "conflict", 1.0)])

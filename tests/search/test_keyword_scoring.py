@@ -1,4 +1,4 @@
-"""The keyword half: words side by side count more, and whoever holds more of the question stands higher."""
+"""Keyword scores: adjacent words count more, and a record with more of the query ranks higher."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILLER = {f"filler{n}.md": f"Nothing about it is said in note {n}, only hall {n}
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """A memory without a model that holds these pages; closed by whoever opened it."""
+    """A memory without a model that contains these pages; the caller closes it."""
 
     def made(*pages: tuple[str, str], **options: object) -> Memory:
         memory = Memory(tmp_path / "memory.db", options={"embedding.provider": "none", **options})
@@ -103,13 +103,13 @@ def test_without_a_weight_for_pairs_only_the_words_count(make: Make) -> None:
     assert hits["beside.md"].score == pytest.approx(hits["apart.md"].score)
 
 
-def test_words_with_a_stop_word_between_them_are_no_pair(make: Make) -> None:
+def test_words_with_a_stop_word_between_them_are_not_a_pair(make: Make) -> None:
     with make(("a.md", "A login to the page of ours.\n"), ("b.md", "The page of ours, a login to.\n")) as memory:
         hits = by_path(memory.search("login to the page"))
     assert hits["a.md"].score == pytest.approx(hits["b.md"].score)
 
 
-def test_an_identifier_counts_more_where_its_parts_stand_together(make: Make) -> None:
+def test_an_identifier_counts_more_if_its_parts_are_together(make: Make) -> None:
     together = "a.md", "Whatever the policy controller decides is final.\n"
     apart = "b.md", "Whatever policy the final controller decides is.\n"
     with make(together, apart) as memory:
@@ -169,7 +169,7 @@ def test_a_single_chinese_character_is_found_by_the_pairs_it_begins(make: Make, 
 
 
 @pytest.mark.parametrize("query", ["C++", "c#", "v2.1.4", "a.b.c", "x_y"])
-def test_whatever_is_found_has_a_score_above_nothing(make: Make, query: str) -> None:
+def test_every_hit_has_a_score_above_zero(make: Make, query: str) -> None:
     with make(("a.md", "cplusplus csharp v2_1_4 2_1_4 a_b_c x_y\n"), ("b.md", "C++ c# v2.1.4 a.b.c x_y\n")) as memory:
         hits = by_path(memory.search(query))
     assert hits["b.md"].score > 0

@@ -58,6 +58,6 @@ def test_the_text_score_of_the_preset_is_monotone_in_bm25() -> None:
     assert totals == sorted(totals)
 
 
-def test_standing_is_between_none_and_all() -> None:
+def test_the_boost_is_between_none_and_all() -> None:
     assert usage_score(memory(importance=10, access_count=99), 0) == pytest.approx(1.0)
     assert 0 <= usage_score(memory(importance=1), 10_000 * DAY) < 0.1

@@ -65,7 +65,7 @@ def test_a_tag_and_an_entity_are_carried(carrier: dict[str, tuple[str, ...]]) ->
         ("decides", "The PolicyController decides.", ""),
     ],
 )
-def test_a_text_that_defines_an_identifier_is_told_from_one_that_contains_it(query: str, text: str, name: str) -> None:
+def test_a_text_that_defines_an_identifier_differs_from_one_that_contains_it(query: str, text: str, name: str) -> None:
     assert named(query, chunk(text)) == name
 
 

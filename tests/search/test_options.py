@@ -23,7 +23,7 @@ LIBRARY = {one.name: one for one in SEARCH_OPTIONS if one.in_library}
 
 
 def test_the_source_has_what_the_tables_say() -> None:
-    # In a process of its own: the script changes the import path.
+    # In a separate process: the script changes the import path.
     code = "import json, runpy; print(json.dumps(runpy.run_path('scripts/reference')['sources']()))"
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True).stdout
     for name, text in json.loads(printed).items():

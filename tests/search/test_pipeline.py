@@ -100,7 +100,7 @@ def test_nothing_relevant_is_noted_and_nothing_is_shown(memory: Memory) -> None:
     assert any(note.startswith("nothing relevant") for note in answer.notes)
 
 
-def test_part_of_a_word_is_no_answer(memory: Memory) -> None:
+def test_part_of_a_word_is_not_an_answer(memory: Memory) -> None:
     assert memory.search("atalogu").hits == ()
 
 

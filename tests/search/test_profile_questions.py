@@ -1,4 +1,4 @@
-"""Questions of a user about themselves: each value of the profile is found by itself, whatever the profile holds."""
+"""Questions of a user about themselves: each value of the profile is found alone, in a profile of any size."""
 
 from __future__ import annotations
 
@@ -98,6 +98,6 @@ def test_what_the_profile_says_is_a_confident_answer(memory: Memory, question: s
         "what does the error E1042 mean", "who won the match yesterday", "how do I rotate the database password",
     ],
 )  # fmt: skip
-def test_what_it_does_not_say_is_no_confident_answer(memory: Memory, question: str) -> None:
+def test_a_profile_without_the_answer_is_not_a_confident_hit(memory: Memory, question: str) -> None:
     hit = best(memory, question)
     assert hit is None or hit.weak

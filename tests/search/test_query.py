@@ -85,7 +85,7 @@ def test_what_does_not_parse_becomes_plain_words(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["do NOT use tabs", "is NOT null"])
-def test_not_after_words_that_ask_for_nothing_is_no_operator(query: str) -> None:
+def test_not_after_words_that_ask_for_nothing_is_not_an_operator(query: str) -> None:
     assert not parse(query).strict
 
 

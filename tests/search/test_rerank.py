@@ -32,7 +32,7 @@ MODEL = "some-reranker"
 
 @dataclass
 class Judge(ModelServer):
-    """A server whose opinion of a text is the number in it, and nothing where there is none."""
+    """A server whose opinion of a text is the number in it, and nothing if there is none."""
 
     def relevance(self, query: str, text: str) -> float:  # noqa: ARG002 - as the base class has it
         numbers = re.findall(r"number(\d+)", text)
@@ -60,12 +60,12 @@ def options(judge: ModelServer, **more: object) -> dict[str, object]:
 
 
 def opinion(path: str) -> float:
-    """What the reranker thinks of a page, which has nothing to do with where it stands."""
+    """What the reranker thinks of a page, which does not depend on its rank."""
     return float(int(path[:3]) * 17 % COUNT)
 
 
 def pages(count: int = COUNT) -> dict[str, str]:
-    """The longer a page, the less a word in it counts: they stand in the order of their names."""
+    """The longer a page, the less a word in it counts: they are in the order of their names."""
     names = [f"{n:03}.md" for n in range(count)]
     return {
         name: f"# Page\n\nThe lighthouse number{opinion(name):.0f} blinks for the keeper{' tonight' * n}\n"
@@ -251,7 +251,7 @@ def test_the_same_query_again_calls_no_model_even_from_another_process(
     assert judge.texts == []
 
 
-def test_another_query_and_another_model_are_scored_anew(judge: Judge, memory: Memory, tmp_path: Path) -> None:
+def test_another_query_and_another_model_are_scored_again(judge: Judge, memory: Memory, tmp_path: Path) -> None:
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
     memory.search("lighthouse keeper")
@@ -262,7 +262,7 @@ def test_another_query_and_another_model_are_scored_anew(judge: Judge, memory: M
     assert len(judge.texts) == RERANKED
 
 
-def test_only_the_text_that_changed_is_scored_anew(judge: Judge, memory: Memory, tmp_path: Path) -> None:
+def test_only_the_text_that_changed_is_scored_again(judge: Judge, memory: Memory, tmp_path: Path) -> None:
     memory.search(QUERY)
     assert len(judge.texts) == RERANKED
     (tmp_path / "docs" / "007.md").write_text("# Page\n\nThe lighthouse number99 blinks at the keeper.\n")
@@ -443,7 +443,7 @@ def test_the_script_decides_how_much_can_be_read() -> None:
     assert 0 < legible(of("The engineer on duty is called 值班 in Shanghai and works for a week")) < 1
 
 
-def test_chinese_is_not_reranked_where_nothing_but_words_is_compared(judge: Judge, tmp_path: Path) -> None:
+def test_chinese_is_not_reranked_if_only_words_are_compared(judge: Judge, tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", options=options(judge)) as memory:
         memory.index(write(tmp_path / "docs", CHINESE))
         answer = memory.search("值班")
@@ -548,7 +548,7 @@ def test_a_cross_encoder_that_sees_no_answer_leaves_the_order(handbook: Path, tm
 
 
 def test_a_locked_file_is_reranked_without_waiting_for_the_lock(memory: Memory) -> None:
-    """Scores are kept behind the answer's back: whoever writes does not hold up who asks."""
+    """Scores are stored in the background: a writer does not delay a search."""
     with closing(sqlite3.connect(memory.settings.database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         answer = within(25, lambda: memory.search(QUERY))  # the lock's time-out is 30 s

@@ -104,7 +104,7 @@ def test_an_unknown_identifier_is_corrected_as_a_whole(memory: Memory, typed: st
 
 
 @pytest.mark.parametrize("typed", ["sha512", "v2.1.5", "2027-03-02", "hall8"])
-def test_another_number_is_no_mistake(memory: Memory, typed: str) -> None:
+def test_another_number_is_not_a_mistake(memory: Memory, typed: str) -> None:
     memory.add("The key is sha256 of v2.1.4, made on 2026-03-01 in hall7 by shas and hall.")
     assert correct(memory.store, typed, memory.filters()) is None
 

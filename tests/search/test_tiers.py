@@ -18,7 +18,7 @@ from tests.search.asking import moment
 
 
 class Stub:
-    """A model that reads a text as the counts of a few letters, and fails or waits when it is told to."""
+    """A model that reads a text as the counts of a few letters, and fails or waits on demand."""
 
     model = Model("test", "letters", 8)
     loaded = True
@@ -132,7 +132,7 @@ def test_the_start_of_an_identifiers_part_is_found_by_the_last_tier(keyword_memo
 
 
 @pytest.mark.parametrize("query", ["ghthou", "cat", "catalog", "when am I away"])
-def test_letters_inside_plain_words_are_no_answer(keyword_memory: Memory, query: str) -> None:
+def test_letters_inside_plain_words_are_not_an_answer(keyword_memory: Memory, query: str) -> None:
     keyword_memory.add("The catalogue lists the location of every lighthouse; the server sent a GOAWAY frame")
     assert keyword_memory.search(query).hits == ()
 
@@ -151,7 +151,7 @@ def test_identifiers_and_quoted_texts_are_served_also_within_a_question(keyword_
     assert (answer.tier, [hit.record.id for hit in answer.hits]) == ("substring", [told])
 
 
-def test_a_hyphened_word_of_a_question_is_no_answer_to_it(keyword_memory: Memory) -> None:
+def test_a_hyphened_word_of_a_query_is_not_an_answer_to_it(keyword_memory: Memory) -> None:
     keyword_memory.add("A long-lasting vaccine protects high-risk patients")
     query = "which long-lasting makeup brand do you suggest to me for the wedding of my sister"
     answer = keyword_memory.search(query)

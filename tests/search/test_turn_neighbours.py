@@ -91,14 +91,14 @@ def test_the_stages_sum_to_the_score(memory: Memory) -> None:
 # ── who is a neighbour ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_turn_right_after_in_another_session_is_no_neighbour(memory: Memory) -> None:
+def test_a_turn_right_after_in_another_session_is_not_a_neighbour(memory: Memory) -> None:
     say(memory, ASKED, "s1")
     other = say(memory, ANSWERED, "s2")
     assert lifted(found(memory)[other]) == 0
 
 
 def test_an_entry_in_between_parts_no_neighbours(memory: Memory) -> None:
-    """Facts of an exchange are stored right after it, and other sessions go on meanwhile."""
+    """Facts of a turn are stored right after it, and other sessions continue in the meantime."""
     say(memory, ASKED)
     memory.add("The user asks about docks")
     say(memory, "Good morning.", "s2")
@@ -238,7 +238,7 @@ def said_by(memory: Memory, query: str) -> list[str]:
 
 
 @pytest.mark.model
-def test_an_answer_that_holds_no_word_of_the_query_stands_after_the_turn_that_does(chat: Memory) -> None:
+def test_an_answer_without_a_word_of_the_query_ranks_after_the_turn_that_has_one(chat: Memory) -> None:
     hits = chat.search("where is the party", floor=0.0).hits[:2]
     assert [hit.record.fields["user_message"] for hit in hits] == [
         "Where should we hold Anna's party?",

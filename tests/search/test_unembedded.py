@@ -15,7 +15,7 @@ pytestmark = pytest.mark.model
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A memory of the handbook, a fact told a moment ago, and a folder whose vectors are still to come."""
+    """A memory of the handbook, a fact added a moment ago, and a folder whose vectors are still to come."""
     folder = tmp_path_factory.mktemp("unembedded")
     pages = {"npmrc.md": "# npmrc\n\nThe npmrc files hold the registry and the tokens of a project.\n"}
     with Memory(folder / "memory.db") as memory:
@@ -48,7 +48,7 @@ def test_there_is_no_note_where_every_hit_has_its_vector(folder: Path) -> None:
     assert not any("no vector yet" in note for note in answer.notes)
 
 
-def test_a_word_in_passing_is_no_answer(folder: Path) -> None:
+def test_a_word_in_passing_is_not_an_answer(folder: Path) -> None:
     assert search(folder, "which keys open the cache").hits[0].record.collection == "handbook"
     hits = search(folder, "how are pages split into chunks").hits
     assert all(hit.weak for hit in hits if not hit.record.collection)

@@ -201,7 +201,7 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_file_that_was_indexed_before_is_indexed_anew_and_loses_nothing(indexed: Path) -> None:
+def test_a_file_that_was_indexed_before_is_indexed_again_and_loses_nothing(indexed: Path) -> None:
     with Memory(indexed) as memory:
         (before,) = (record for record in memory.list().records if record.title == "Hours")
         report = memory.index().collections[0]

@@ -28,7 +28,7 @@ _LAST = next(number for number, one in enumerate(MIGRATIONS) if getattr(one, "__
 
 @pytest.fixture
 def before(tmp_path: Path) -> Path:
-    """A database of 0.1.0 with NUL in every field, and a literal `\\u0000` that is no NUL."""
+    """A database of 0.1.0 with NUL in every field, and a literal `\\u0000` that is not NUL."""
     path = tmp_path / "m.db"
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text('---\ntitle: "Har\\0bour"\n---\nThe harbour opens at six.\n')

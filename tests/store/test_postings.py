@@ -1,4 +1,4 @@
-"""Posting lists of a large memory answer as FTS5 does, whatever changes, in whatever process."""
+"""Posting lists of a large memory answer as FTS5 does, after any change, in any process."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def assert_answers_agree(store: SqliteStore, path: Path, draw: random.Random, qu
             assert ours == replace(theirs, hits=ours.hits)
 
 
-class no_postings:  # noqa: N801 - stands in for a method
+class no_postings:  # noqa: N801 - replaces a method
     def __init__(self, connection: sqlite3.Connection, generation: int) -> None:
         pass
 
@@ -159,7 +159,7 @@ def test_below_the_size_there_are_no_posting_lists(store: SqliteStore, path: Pat
     assert uses_postings(store)
 
 
-def test_a_process_that_goes_on_searching_makes_them_by_itself(store: SqliteStore, path: Path) -> None:
+def test_a_process_that_continues_searching_makes_them_automatically(store: SqliteStore, path: Path) -> None:
     draw = random.Random(1)
     store.entries.add([memory(number, draw) for number in range(100)], by="me")
     query = KeywordQuery(Term("wa"))
@@ -234,7 +234,7 @@ def test_segments_of_another_process_replace_what_this_one_had_loaded(store: Sql
 
 
 class _Killed(BaseException):
-    """Stands for the end of the process."""
+    """Represents the end of the process."""
 
 
 def test_a_build_that_is_cut_short_goes_on_where_it_stopped(

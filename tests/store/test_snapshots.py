@@ -1,4 +1,4 @@
-"""One call of a SQLite store reads one snapshot, whatever another process stores between two of its statements."""
+"""One call of a SQLite store reads one snapshot, even if another process writes between two of its statements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         if counts["active"] or counts["left"] == 0 or not statement.lstrip().startswith("SELECT"):
             return
         counts["left"] -= 1
-        counts["active"] = 1  # the other store reads, too
+        counts["active"] = 1  # the other store also reads
         number = counts["writes"] = counts["writes"] + 1
         ids = f"w{number:04}", f"c{number:04}"
         other.entries.add([entry(id_, f"harbour harbour new {id_}") for id_ in ids], by="me")
@@ -129,7 +129,7 @@ def test_a_call_reads_one_snapshot(store: Store, consistent: Callable[[Store], N
 
 
 @pytest.mark.parametrize("holders", [0, 5, 10, 11, 1_000])
-def test_no_weight_is_negative_whatever_is_counted(holders: int) -> None:
+def test_no_weight_is_negative_for_any_counts(holders: int) -> None:
     """More holders than records were once counted in two snapshots; the root of a negative share is complex."""
     counts = TermStatistics(10, {"harbour": holders, "crane": 1})
     held = {"r": frozenset({"harbour"})}

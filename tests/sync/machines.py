@@ -25,7 +25,7 @@ DAY = 86_400_000
 
 
 class Clock:
-    """The time of the test. Each machine is so many milliseconds ahead of it."""
+    """The time of the test. Each machine is a number of milliseconds ahead of it."""
 
     def __init__(self) -> None:
         self.now = START
@@ -109,7 +109,7 @@ def deliver(source: Machine, target: Machine, *, share: float = 1.0, only_its_ow
     for path in sorted(target.folder.glob("*/*.jsonl")) if share == 1.0 else ():
         origin = source.folder / path.parent.name / path.name
         if path.parent.name == own_folder(source) and not origin.exists():
-            path.unlink()  # written anew under another number
+            path.unlink()  # written again under another number
 
 
 def own_folder(machine: Machine) -> str:
@@ -118,7 +118,7 @@ def own_folder(machine: Machine) -> str:
 
 
 def sync_all(made: list[Machine], rounds: int = 6) -> int:
-    """Deliver everything to everyone until nothing changes. Returns how many rounds that took."""
+    """Deliver everything to all machines until nothing changes. Returns the number of rounds."""
     for number in range(1, rounds + 1):
         reports = []
         for one in made:
@@ -134,7 +134,7 @@ def sync_all(made: list[Machine], rounds: int = 6) -> int:
 def exported(machine: Machine) -> list[Any]:
     """Everything that an export has, without what is local to a machine.
 
-    That are numbers, links, accesses, extractions, and when a text was last told again, which no change says.
+    These are numbers, links, accesses, extractions, and the time when a text was last added again, which no change has.
     """
     with machine.store.entries.export_snapshot() as snapshot:
         rows = [
@@ -161,5 +161,5 @@ def exported(machine: Machine) -> list[Any]:
 def _state(record: Record | None) -> Any:
     if record is None:
         return None
-    in_order = json.dumps(record.fields)  # their names, too, have an order in an export
+    in_order = json.dumps(record.fields)  # their names also have an order in an export
     return {**asdict(replace(record, number=None)), "in order": in_order}

@@ -1,4 +1,4 @@
-"""Two machines that share a folder: what is exchanged, what is merged, and what is told."""
+"""Two machines that share a folder: what is exchanged, merged and reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mindex.sync.field_changes import FieldChange
 from tests.sync.machines import DAY, OPTIONS, Machine, exported, own_folder
 
 HARBOUR = "The harbour opens at six"
-STRANGER = "zzzzzzzzzzz2"  # the id of a machine that is nobody's
+STRANGER = "zzzzzzzzzzz2"  # an id that no machine has
 
 
 def exchange(*made: Machine) -> None:
@@ -331,7 +331,7 @@ def test_no_line_can_outlive_a_purge(laptop: Machine, desktop: Machine) -> None:
     assert desktop.memory.entries.get(new_memory(1).record) is None
 
 
-def test_a_file_that_is_written_anew_never_has_a_name_that_was_used(laptop: Machine) -> None:
+def test_a_rewritten_file_never_has_a_name_that_was_used(laptop: Machine) -> None:
     id_ = laptop.memory.add(HARBOUR).id
     laptop.sync()
     laptop.memory.purge(id_)
@@ -364,7 +364,7 @@ def test_a_profile_that_is_made_again_after_a_purge_stays(laptop: Machine, deskt
     assert b"Ada" not in files(laptop)
 
 
-def test_secrets_do_not_leave_even_where_they_may_be_stored(laptop: Machine, desktop: Machine, tmp_path: Path) -> None:
+def test_secrets_do_not_leave_even_if_they_may_be_stored(laptop: Machine, desktop: Machine, tmp_path: Path) -> None:
     with Memory(tmp_path / "off.db", agent="main", options={**OPTIONS, "secrets.mode": "off"}) as open_memory:
         id_ = open_memory.add("The database has password=hunter22 since May").id
         open_memory.profile.set({"wifi.password": "correct-horse-7"})
@@ -440,9 +440,9 @@ HOSTILE = {
     "list": ("[1]", "not JSON"),
     "text": ('{"v":1,"stamp":5}', "no stamp"),
     "clock": (GOOD.replace(stamp(7), f"{10**15 - 1}.000000000.{STRANGER}"), "no stamp"),
-    "climbing id": (GOOD.replace(new_memory(7).record, "../../etc/passwd"), "no id of a record"),
-    "kind": (GOOD.replace('"kind":"memory"', '"kind":"chunk"'), "no kind"),
-    "unknown kind": (GOOD.replace('"kind":"memory"', '"kind":"virus"'), "no kind"),
+    "climbing id": (GOOD.replace(new_memory(7).record, "../../etc/passwd"), "not a record id"),
+    "kind": (GOOD.replace('"kind":"memory"', '"kind":"chunk"'), "not a kind of entry"),
+    "unknown kind": (GOOD.replace('"kind":"memory"', '"kind":"virus"'), "not a kind of entry"),
     "agent": (GOOD.replace('"agent":"main"', '"agent":"*"'), "no agent"),
     "empty agent": (GOOD.replace('"agent":"main"', '"agent":" "'), "no agent"),
     "text type": (GOOD.replace(f'"text":"{HARBOUR}"', '"text":5'), "is not a text"),
@@ -524,7 +524,7 @@ def test_fields_of_a_hostile_line_cannot_break_a_contact(laptop: Machine, deskto
 # ── this machine's own files ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_line_of_our_own_that_was_cut_off_is_written_anew(laptop: Machine, desktop: Machine) -> None:
+def test_an_incomplete_line_of_this_machine_is_rewritten(laptop: Machine, desktop: Machine) -> None:
     laptop.memory.add(HARBOUR)
     laptop.memory.add("The market opens at eight")
     laptop.sync()
@@ -550,7 +550,7 @@ def test_nothing_is_written_through_a_link_or_into_a_pipe_with_the_name_of_our_n
         planted.symlink_to(victim)
     elif kind == "pipe":
         os.mkfifo(planted)
-        reader = os.open(planted, os.O_RDWR)  # a writer of a pipe that somebody reads does not even wait
+        reader = os.open(planted, os.O_RDWR)  # a writer of a pipe that has a reader does not even wait
     else:
         planted.mkdir()
     laptop.memory.add("The market opens at eight")
@@ -567,7 +567,7 @@ def test_nothing_is_written_through_a_link_or_into_a_pipe_with_the_name_of_our_n
     assert laptop.sync().sent == 0
 
 
-def test_a_link_in_place_of_our_own_folder_is_an_error(laptop: Machine, tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_machines_folder_is_an_error(laptop: Machine, tmp_path: Path) -> None:
     laptop.memory.add(HARBOUR)
     laptop.sync()
     own = laptop.folder / own_folder(laptop)
@@ -578,7 +578,7 @@ def test_a_link_in_place_of_our_own_folder_is_an_error(laptop: Machine, tmp_path
     assert not (tmp_path / "0001.jsonl").exists()
 
 
-def test_a_stamp_with_digits_of_another_script_is_no_stamp(laptop: Machine) -> None:
+def test_a_stamp_with_digits_of_another_script_is_not_a_stamp(laptop: Machine) -> None:
     laptop.memory.add(HARBOUR)
     laptop.sync()
     other_digits = stamp(1, own_folder(laptop)).replace(".000000000.", f".{chr(0x660) * 9}.")
@@ -588,7 +588,7 @@ def test_a_stamp_with_digits_of_another_script_is_no_stamp(laptop: Machine) -> N
     assert laptop.sync().sent == 0
 
 
-def test_files_of_our_own_that_are_gone_or_in_a_new_folder_are_written_again(laptop: Machine, tmp_path: Path) -> None:
+def test_missing_files_of_this_machine_are_written_again(laptop: Machine, tmp_path: Path) -> None:
     laptop.memory.add(HARBOUR)
     assert laptop.sync().sent == 1
     shutil.rmtree(laptop.folder / own_folder(laptop))
@@ -608,7 +608,7 @@ def test_a_file_that_is_full_is_followed_by_another(laptop: Machine, monkeypatch
     assert names[0] == "0001.jsonl"
 
 
-def test_a_copy_of_a_database_takes_an_id_of_its_own(laptop: Machine, desktop: Machine, tmp_path: Path) -> None:
+def test_a_copy_of_a_database_takes_a_new_id(laptop: Machine, desktop: Machine, tmp_path: Path) -> None:
     laptop.memory.add(HARBOUR)
     laptop.sync()
     laptop.memory.close()

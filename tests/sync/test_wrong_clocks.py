@@ -389,7 +389,7 @@ def do(made: list[Machine], steps: list[tuple[Any, ...]], clocks_right: tuple[in
         elif action == "sync":
             try:
                 one.sync()
-            except (MindexError, InvalidRow):  # as 0.1.0 failed, too
+            except (MindexError, InvalidRow):  # as 0.1.0 also failed
                 with suppress(MindexError, InvalidRow):
                     one.sync(repair=True)
         elif action == "deliver":

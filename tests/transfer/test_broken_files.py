@@ -113,11 +113,11 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-be"])
-def test_a_file_in_another_encoding_is_no_export(exported: Path, other: Memory, encoding: str) -> None:
+def test_a_file_in_another_encoding_is_not_an_export(exported: Path, other: Memory, encoding: str) -> None:
     exported.write_bytes(exported.read_text(encoding="utf-8").encode(encoding))
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         other.transfer.import_(exported, source="jsonl")
-    with pytest.raises(UsageError, match="no file that mindex knows"):
+    with pytest.raises(UsageError, match="unknown format of the file"):
         other.transfer.import_(exported)
 
 
@@ -126,27 +126,27 @@ def test_a_file_in_another_encoding_is_no_export(exported: Path, other: Memory, 
     [b"", b"\n", b"{}", b'{"mindex": "one"}', b"{" * 100_000, b"x" * 100_000, b"null", b"\xff\xd8\xff"],
     ids=lambda value: repr(value[:20]),
 )
-def test_a_file_that_is_no_export_is_an_error_and_nothing_is_imported(
+def test_a_file_that_is_not_an_export_is_an_error_and_nothing_is_imported(
     memory: Memory, tmp_path: Path, content: bytes
 ) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(UsageError):
         memory.transfer.import_(file)
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(file, source="jsonl")
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(file, source="markdown")
 
 
-def test_a_folder_that_is_no_export_is_an_error(memory: Memory, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_an_export_is_an_error(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("# A plan\n\nid: abcd\n")
-    with pytest.raises(UsageError, match="no folder that mindex knows"):
+    with pytest.raises(UsageError, match="unknown format of the folder"):
         memory.transfer.import_(tmp_path / "notes")
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(tmp_path / "notes", source="markdown")
-    with pytest.raises(UsageError, match="no export of mindex"):
+    with pytest.raises(UsageError, match="not a mindex export"):
         memory.transfer.import_(tmp_path / "notes", source="jsonl")
 
 

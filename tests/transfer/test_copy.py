@@ -275,7 +275,7 @@ def stored(store: Store) -> int:
 
 
 @pytest.mark.parametrize("engine", ["sqlite", POSTGRES])
-def test_a_target_with_something_of_its_own_is_refused_and_left_as_it_is(new: New, engine: str) -> None:
+def test_a_target_with_other_rows_is_refused_and_unchanged(new: New, engine: str) -> None:
     source, target = new("sqlite"), new(engine)
     fill(source, vectors=False)
     with opened(target) as (other,):
@@ -314,7 +314,7 @@ def test_an_entry_that_was_changed_in_the_target_is_not_overwritten_and_the_diff
         assert "Changed in the copy." in other.contacts.list().records[0].text
 
 
-def test_what_is_added_meanwhile_is_left_to_the_next_copy_and_said(new: New) -> None:
+def test_entries_added_during_a_copy_are_left_to_the_next_one_and_reported(new: New) -> None:
     source, target = new("sqlite"), new("sqlite")
     fill(source)
     with opened(source) as (memory,):
@@ -329,7 +329,7 @@ def test_what_is_added_meanwhile_is_left_to_the_next_copy_and_said(new: New) -> 
 
         report = memory.transfer.copy(target, report=add)
     assert added
-    assert "entries were changed in the source meanwhile; run the copy again" in " ".join(report.notes)
+    assert "entries were changed in the source during the copy; run it again" in " ".join(report.notes)
     again = copy(source, target)
     assert again.verified and again.notes == ()
     assert_same(source, target)

@@ -32,7 +32,7 @@ def test_a_time_is_the_same_in_every_notation(written: Any, meant: int) -> None:
 
 
 @pytest.mark.parametrize("written", [None, "", "soon", True, 1e300, float("nan"), 2**62, "2026-02-30", [], b"\xff"])
-def test_a_value_that_is_no_time_gives_the_default(written: Any) -> None:
+def test_a_value_that_is_not_a_time_gives_the_default(written: Any) -> None:
     assert foreign.time_ms(written, 7) == 7
     assert foreign.expiry_ms(written) is None
 

@@ -100,7 +100,7 @@ def test_the_same_text_is_the_same_memory_unless_it_is_forgotten(memory: Memory)
     assert import_given(memory, same).added == 1
 
 
-def test_an_expired_memory_is_no_duplicate(memory: Memory) -> None:
+def test_an_expired_memory_is_not_a_duplicate(memory: Memory) -> None:
     old = ExportRow(memory_record("The build runs on Tuesdays", id="aaaa", expires_at=1_700_000_000_001))
     assert import_given(memory, old, ExportRow(memory_record("The build runs on Tuesdays"))).added == 2
 
@@ -220,7 +220,7 @@ def test_an_agent_can_be_mapped_to_another(memory: Memory, other: Memory, tmp_pa
     assert {record.agent: record.text for record in everything(other)} == {"main": "Mine", "them": "Yours"}
 
 
-def test_a_copy_for_another_agent_gets_ids_of_its_own(memory: Memory, tmp_path: Path) -> None:
+def test_a_copy_for_another_agent_gets_new_ids(memory: Memory, tmp_path: Path) -> None:
     ids = fill(memory)
     memory.transfer.export(tmp_path / "a.jsonl", agent="main")
     report = memory.transfer.import_(tmp_path / "a.jsonl", agent="eve")
@@ -238,7 +238,7 @@ def test_a_copy_for_another_agent_gets_ids_of_its_own(memory: Memory, tmp_path: 
 
 
 def test_rows_cannot_belong_to_all_agents(memory: Memory) -> None:
-    with pytest.raises(UsageError, match="everyone"):
+    with pytest.raises(UsageError, match="means all agents"):
         AgentMapping(everything="*")
     assert import_given(memory, ExportRow(memory_record("x", agent="*"))).skipped
 
@@ -287,11 +287,11 @@ SKILL = {"name": "x", "trigger_type": "manual", "instructions": "y"}
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"id": ""}, "no id"),
-        ({"id": "ABC/../x"}, "no id"),
-        ({"kind": "chunk"}, "no kind"),
-        ({"kind": "thing"}, "no kind"),
-        ({"agent": " "}, "nobody"),
+        ({"id": ""}, "is not a mindex id"),
+        ({"id": "ABC/../x"}, "is not a mindex id"),
+        ({"kind": "chunk"}, "is not a kind of entry"),
+        ({"kind": "thing"}, "is not a kind of entry"),
+        ({"agent": " "}, "`agent` is blank"),
         ({"text": "  "}, "empty"),
         ({"text": "x" * (1024 * 1024 + 1)}, "bytes"),
         ({"text": "half \ud800"}, "surrogate"),
@@ -340,7 +340,7 @@ def test_a_link_to_a_missing_record_is_not_stored(memory: Memory) -> None:
     report = import_given(
         memory, ExportRow(memory_record("Three", id="cccc"), links=(Link("aaaa", "near", float("nan")),))
     )
-    assert [one.reason for one in report.skipped] == ["a link has a weight that is no number"]
+    assert [one.reason for one in report.skipped] == ["a link has a weight that is not a number"]
 
 
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -558,7 +558,7 @@ def test_the_same_foreign_row_always_gets_the_same_id() -> None:
 
 def test_an_unknown_format_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
-    with pytest.raises(UsageError, match="no file that mindex knows"):
+    with pytest.raises(UsageError, match="unknown format of the file"):
         detect_importer(tmp_path / "x.bin")
     with pytest.raises(UsageError, match="--from"):
         detect_importer(tmp_path)

@@ -361,7 +361,7 @@ def test_an_export_replaces_only_an_export(memory: Memory, tmp_path: Path) -> No
     memory.add("One")
     notes = tmp_path / "notes.txt"
     notes.write_text("my notes")
-    with pytest.raises(ConflictError, match="no export of mindex"):
+    with pytest.raises(ConflictError, match="not a mindex export"):
         memory.transfer.export(notes)
     assert notes.read_text() == "my notes"
     with pytest.raises(UsageError, match="is a folder"):
@@ -383,7 +383,7 @@ def test_only_the_owner_reads_an_export_and_a_link_stays_one(memory: Memory, tmp
     assert Path("/dev/null").is_char_device()
 
 
-def test_an_export_does_not_see_writes_that_happen_meanwhile(memory: Memory, open_memory: OpenMemory) -> None:
+def test_an_export_does_not_see_writes_during_the_export(memory: Memory, open_memory: OpenMemory) -> None:
     for number in range(3):
         memory.add(f"Sentence number {number}")
     with memory.store.entries.export_snapshot() as dump:

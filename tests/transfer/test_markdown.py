@@ -159,12 +159,12 @@ def test_a_new_export_replaces_the_old_one(memory: Memory, tmp_path: Path) -> No
     assert [file for file in tmp_path.iterdir() if file.name.endswith(".part")] == []
 
 
-def test_a_file_that_is_no_export_is_not_replaced(memory: Memory, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_export_is_not_replaced(memory: Memory, tmp_path: Path) -> None:
     memory.add("A fact")
     out = tmp_path / "out"
     (out / "memories").mkdir(parents=True)
     (out / "memories" / "fact.md").write_text("my own")
-    with pytest.raises(ConflictError, match="no export of mindex"):
+    with pytest.raises(ConflictError, match="not a mindex export"):
         memory.transfer.export(out, format="markdown")
     assert files(out) == ["memories/fact.md"]
     (tmp_path / "file").write_text("x")

@@ -160,7 +160,7 @@ def test_half_a_character_is_refused_with_an_error_that_can_be_sent(shared: Team
     assert "\\ud800" in sentence(answer)
 
 
-def test_a_body_that_is_no_json_is_refused(shared: Team) -> None:
+def test_a_body_that_is_not_json_is_refused(shared: Team) -> None:
     as_json = "application/json"
     for content, kind in (("text=a", "application/x-www-form-urlencoded"), ("{", as_json), ("[" * 100_000, as_json)):
         headers = {**bearer(shared.owner()), "content-type": kind}

@@ -1,4 +1,4 @@
-"""The page in Chromium, as a person uses it. Skipped where there is no Chromium or no playwright.
+"""The page in Chromium, as a person uses it. Skipped if there is no Chromium or no playwright.
 
 `MINDEX_TEST_CHROMIUM` names the browser (default: `chromium` on the PATH), `MINDEX_TEST_AXE` axe-core's `axe.min.js`,
 without which the check for accessibility is skipped, and `MINDEX_TEST_SHOTS` a folder for screenshots.

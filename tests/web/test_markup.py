@@ -16,7 +16,7 @@ _TAGS = re.compile(
 )
 
 
-def test_marks_stand_around_escaped_text() -> None:
+def test_marks_surround_escaped_text() -> None:
     assert marked("<b> tea & milk", ((4, 7),)) == "&lt;b&gt; <mark>tea</mark> &amp; milk"
     assert without_blank_lines(marked("a  \n\n \n b", ())) == "a\n b"
 
@@ -42,7 +42,7 @@ def test_texts_that_repeat_one_word_thousands_of_times_are_not_compared_word_by_
         "file:///etc/passwd",
     ],
 )
-def test_a_link_with_another_scheme_is_no_link(target: str) -> None:
+def test_a_link_with_another_scheme_is_not_a_link(target: str) -> None:
     for text in (f"[x]({target})", f"[x](<{target}>)", f"<{target}>", f"[x]\n\n[x]: {target}"):
         assert "<a " not in markdown(text, "docs", "a.md")
 

@@ -71,7 +71,7 @@ def test_the_files_of_the_page_are_small_and_of_this_server() -> None:
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", path.read_text(encoding="utf-8"))
 
 
-def test_a_browser_at_a_path_where_nothing_is_gets_a_page_and_a_program_gets_json(shared: Team) -> None:
+def test_at_an_unknown_path_a_browser_gets_a_page_and_a_program_gets_json(shared: Team) -> None:
     browser = Browser(shared.url, shared.owner())
     answer = browser.get("/nothing")
     assert answer.status_code == 404
@@ -292,7 +292,7 @@ def test_a_skill_is_added_with_its_schedule_and_changed(team: Team, browser: Bro
     assert team.memory.skills.get("Standup").fields["trigger_config"] == {"schedule": "0 8 * * 1-5"}
     refused = browser.send("/skills/add", trigger_config="at nine", **given)
     assert refused.status_code == 400
-    assert "trigger config is no JSON" in refused.text
+    assert "trigger config is not JSON" in refused.text
 
 
 def test_a_form_that_is_sent_as_it_was_shown_changes_nothing(team: Team, browser: Browser) -> None:
@@ -369,7 +369,7 @@ def test_secrets_are_found_by_their_beginning_and_removed_after_a_confirmation(t
         assert team.memory.entries.get(id_) is None
 
 
-def test_growth_is_drawn_told_to_screen_readers_and_repeated_as_a_table(team: Team, browser: Browser) -> None:
+def test_growth_is_drawn_described_to_screen_readers_and_repeated_as_a_table(team: Team, browser: Browser) -> None:
     browser.get("/?q=tea")
     team.memory.store.settle()
     page = browser.get("/growth").text

@@ -49,7 +49,7 @@ def backup_command(context: Context, target: Path, every: str, keep: int | None,
     )
 
 
-@click.command("restore-backup", short_help="Put a backup in the place of the database.")
+@click.command("restore-backup", short_help="Replace the database by a backup.")
 @click.argument("backup", type=_FILE, metavar="FILE", shell_complete=completed_by("files"))
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj

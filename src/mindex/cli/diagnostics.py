@@ -21,14 +21,14 @@ from mindex.user_settings import set_setting, unset_setting
 _WIDEST_VALUE = 32  # most are shorter; a longer one only shifts the rest of its line
 
 
-@click.command("status", short_help="What is in the memory, and what is still pending.")
+@click.command("status", short_help="Show what is stored and what is pending.")
 @prints(status_text)
 def status_command(memory: Memory) -> Status:
     """Show what is stored, where, and what is pending."""
     return memory.status()
 
 
-@click.command("doctor", short_help="Check everything, and say how to mend it.")
+@click.command("doctor", short_help="Check the database and suggest fixes.")
 @click.option("--deep", is_flag=True, help="Check every row against its checksum and index.")
 @click.option("--repair", "target", metavar="NEW.db", help="Recover a damaged database into a new file.")
 @click.pass_obj

@@ -118,7 +118,7 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
 
 contact_command = _group("contact", "Store and look up people.")
 project_command = _group("project", "Store and look up projects.")
-skill_command = _group("skill", "Store recurring tasks of an agent. mindex says which are due; the agent runs them.")
+skill_command = _group("skill", "Store recurring tasks. mindex lists those that are due; a client runs them.")
 
 
 _project_argument = click.argument("project")

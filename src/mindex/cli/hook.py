@@ -60,7 +60,7 @@ def hook_command(context: Context, event: str, client: str) -> None:
 
     session-start prints what matters for the project, prompt recalls relevant memories, the others store the turns of
     the conversation. Errors go to hooks.log in the data folder, and the exit code is 0; it is 1 if the arguments are
-    wrong. docs/hooks.md explains how to add hooks to a client.
+    wrong. docs/agents.md explains how to add hooks to a client.
     """
     from mindex.hook_pause import is_paused  # the file of this command is also that of `pause`
     from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it

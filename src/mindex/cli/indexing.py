@@ -76,7 +76,7 @@ def index_command(
 @click.option("--poll", is_flag=True, help="Poll for changes (for network drives).")
 @click.pass_obj
 def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path | None, poll: bool) -> None:
-    """Keep indexed folders up to date while their files change. Stop with Ctrl-C.
+    """Keep indexed folders up to date. Stop with Ctrl-C.
 
     Changes can be searched by keyword at once. Vectors, including missing ones of earlier runs, follow in the
     background.

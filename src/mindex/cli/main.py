@@ -33,7 +33,7 @@ _TOPICS = {
         ("profile", "profile"),
         ("field_entries", "contact project skill"),
     ),
-    "Agents": (
+    "Clients": (
         ("setup", "setup"),
         ("install", "install"),
         ("serve", "serve"),

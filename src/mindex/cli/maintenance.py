@@ -51,7 +51,7 @@ def _optimized_text(shown: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@click.command("optimize", short_help="Rebuild the indexes and give unused space back.")
+@click.command("optimize", short_help="Rebuild the indexes and free unused space.")
 @click.option("--caches", is_flag=True, help="Also clear the caches.")
 @prints(_optimized_text)
 def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
@@ -64,7 +64,7 @@ def optimize_command(memory: Memory, caches: bool) -> dict[str, Json]:
 
 @click.command("reembed")
 @click.option(
-    "--provider", default="", metavar="P", help="Whose model: local, ollama, lmstudio, openai, azure, cloudflare …"
+    "--provider", default="", metavar="P", help="Provider: local, ollama, lmstudio, openai, azure, cloudflare …"
 )
 @click.option("--model", default="", metavar="X", help="Model name, folder or file; `mindex models` lists names.")
 @click.option("--url", default="", metavar="U", help="Provider URL.")
@@ -145,12 +145,12 @@ def stats_command(memory: Memory, plot: bool) -> MemoryStatistics:
     """Show an agent's memories in numbers.
 
     --plot adds the number of entries and chunks by day, week, month or year, the number of new ones, and how often
-    --entries were returned. A chunk counts from the last change of its file.
+    entries were returned. A chunk counts from the last change of its file.
     """
     return memory.maintenance.statistics(growth=plot)
 
 
-@click.command("scan", short_help="Look for secrets in everything that is stored.")
+@click.command("scan", short_help="Find secrets in everything that is stored.")
 @click.option("--fix", is_flag=True, help="Remove the secrets permanently, after a prompt.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj

@@ -98,7 +98,7 @@ def restore_command(memory: Memory, id_: str) -> Change:
     return memory.restore(id_)
 
 
-@click.command("purge", short_help="Remove memories for good.")
+@click.command("purge", short_help="Delete entries permanently.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=completed_by("entries"))
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
@@ -132,7 +132,7 @@ def history_command(memory: Memory, id_: str) -> Sequence[Change]:
     return memory.history(id_)
 
 
-@click.command("undo", short_help="Undo the last command, a change, or a memory's last one.")
+@click.command("undo", short_help="Undo the last command, or one change.")
 @click.argument("reference", required=False, metavar="[CHANGE|ID]", shell_complete=completed_by("entries"))
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
@@ -167,7 +167,7 @@ def _confirm_undo(changes: Sequence[Change]) -> None:
         raise click.exceptions.Exit(1)
 
 
-@click.command("timeline", short_help="Show what was learnt, said, changed and forgotten.")
+@click.command("timeline", short_help="List new, changed and forgotten entries.")
 @click.argument("query", default="")
 @after_option
 @click.option("--before", metavar="T", help="Before this time (default: now).")

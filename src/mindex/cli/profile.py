@@ -14,7 +14,7 @@ from mindex.memory import Memory
 from mindex.present import history as present
 
 
-@click.group("profile", short_help="What is known of the user.")
+@click.group("profile", short_help="Read and change the user's profile.")
 def profile_command() -> None:
     """Read and change the user's profile: JSON values by path, every change kept."""
 

@@ -13,7 +13,7 @@ from mindex.memory import Memory
 from mindex.present import access_tokens as present
 
 
-@click.group("token", short_help="Who may reach this memory through `serve --http`.")
+@click.group("token", short_help="Manage access tokens for `serve --http`.")
 def token_command() -> None:
     """Manage access tokens for `serve --http`: one token for each person or client.
 

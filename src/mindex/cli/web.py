@@ -13,7 +13,7 @@ from mindex.errors import NotFoundError
 DEFAULT_PORT = 7433
 
 
-@click.command("web", short_help="Show the memory as a page in a browser.")
+@click.command("web", short_help="Open the memory in a browser.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), metavar="N", help=f"Port (default: {DEFAULT_PORT}; 0: any free port)."
 )

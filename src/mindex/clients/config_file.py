@@ -31,7 +31,7 @@ class ChangedMeanwhileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """The file of one agent as it was read. `raw` is None where there is no file."""
+    """The file of one agent as it was read. `raw` is None if the file does not exist."""
 
     agent: Client
     path: Path

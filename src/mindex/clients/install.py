@@ -32,14 +32,14 @@ class Installer:
     machine: Machine
     project: Path | None = None
     dry_run: bool = False
-    force: bool = False  # also where the agent was not found
+    force: bool = False  # even if the client was not found
 
     @property
     def scope(self) -> Scope:
         return "user" if self.project is None else "project"
 
     def install(self, agent: Client, command: Sequence[str]) -> InstallResult:
-        """Write the entry. What stands in the way is the reason of a result `refused`, with the snippet to paste."""
+        """Write the entry. If it cannot be written, the result is `refused` with the reason and a snippet to paste."""
         if self.project is not None and not agent.project_files:
             return self._result(agent, "refused", reason=f"{agent.title} has no configuration per project")
         entry = agent.server(command)
@@ -52,7 +52,7 @@ class Installer:
             return self._result(agent, "refused", reason=error.message, snippet=self._snippet(agent, entry))
 
     def undo(self, agent: Client) -> InstallResult:
-        """Remove the entry; restore the file as it was, where nothing else has changed since."""
+        """Remove the entry; restore the former file if nothing else has changed since."""
         if self.project is not None and not agent.project_files:
             return self._result(agent, "absent")
         try:
@@ -112,7 +112,7 @@ class Installer:
         return self._leads_to(ConfigFile(file.agent, file.path, None), entry, file)
 
     def _retry(self, agent: Client, action: Callable[[ConfigFile], InstallResult]) -> InstallResult:
-        """Read the file and act on it, again where another program wrote it meanwhile. Raises ConfigError."""
+        """Read the file and act on it, and retry if another program wrote it in the meantime. Raises ConfigError."""
         path = config_file(agent, self.machine, self.project)
         for _ in range(_ATTEMPTS):
             with contextlib.suppress(ChangedMeanwhileError):
@@ -174,7 +174,7 @@ def _starts(command: tuple[str, ...], trusted: bool, problems: dict[tuple[str, .
 
 
 def command_of(entry: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the command line of an entry, in whichever form; empty where it names none."""
+    """Return the command line of an entry, in any form; empty if it has none."""
     command, args = entry.get("command"), entry.get("args")
     first = command if isinstance(command, list) else [command] if isinstance(command, str) and command else []
     return tuple(map(str, [*first, *(args if isinstance(args, list) else [])]))

@@ -20,7 +20,7 @@ _BLANK = " \t\r\n"
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
@@ -49,7 +49,7 @@ class _Object:
         """Return the member. Raises ValueError when it is there twice: which one counts is the agent's choice."""
         found = [member for member in self.members if member.key == key]
         if len(found) > 1:
-            raise ValueError(f'"{key}" stands in it twice')
+            raise ValueError(f'duplicate key "{key}"')
         return found[0] if found else None
 
 
@@ -90,7 +90,7 @@ class _Text:
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def comma(self, start: int, end: int) -> int | None:
-        """Return the place of a comma that is no part of a comment, or None."""
+        """Return the place of a comma that is not part of a comment, or None."""
         found = self.uncommented.find(",", start, end)
         return None if found < 0 else found
 
@@ -118,8 +118,8 @@ def set_member(text: str, path: Sequence[str], value: object) -> str:
     """Return the text with the value at this path; objects on the way are made where they are missing.
 
     A new member is the last one of its object. Of an object that is there already, only the members that the value
-    names are set. Raises ValueError for a text that cannot be parsed, and for a value on
-    the way that is no object.
+    names are set. Raises ValueError for a text that cannot be parsed, and for a value on the path that is not an
+    object.
     """
     parse(text)
     source = _Text(text)
@@ -163,7 +163,7 @@ def _inner(source: _Text, member: _Member) -> _Object:
     try:
         return source.object_at(member.value)
     except ValueError:
-        raise ValueError(f'"{member.key}" in it is no object') from None
+        raise ValueError(f'"{member.key}" is not an object') from None
 
 
 def _nested(path: Sequence[str], value: object) -> object:
@@ -197,7 +197,7 @@ def _with_member(source: _Text, target: _Object, key: str, value: object) -> str
             return f"{text[: trailing + 1]} {new},{text[trailing + 1 :]}"
         return f"{text[: last.end]}, {new}{text[last.end :]}"
     indent = source.line_indent(first.start)
-    if text[: first.start].endswith("{"):  # the first member stands behind the brace
+    if text[: first.start].endswith("{"):  # the first member is behind the brace
         indent += source.unit
     new = f"{source.newline}{indent}{name}: {_rendered(value, source, indent)}"
     if trailing is not None:
@@ -208,7 +208,7 @@ def _with_member(source: _Text, target: _Object, key: str, value: object) -> str
 def _without_member(source: _Text, target: _Object, gone: _Member) -> str:
     text, place = source.text, target.members.index(gone)
     if not (text[target.start + 1 : gone.start] + text[gone.end : target.end]).strip(_BLANK + ","):
-        return text[: target.start + 1] + text[target.end :]  # nothing else stands in the object
+        return text[: target.start + 1] + text[target.end :]  # the object has no other member
     is_last = gone is target.members[-1]
     following = target.end if is_last else target.members[place + 1].start
     previous = target.members[place - 1].end if place else target.start + 1
@@ -220,7 +220,7 @@ def _without_member(source: _Text, target: _Object, gone: _Member) -> str:
             end = comma + 1
     elif place and (earlier := source.comma(previous, gone.start)) is not None:
         cuts.append((earlier, earlier + 1))
-    # Its line goes with it; in a line with others, the blanks on one side.
+    # Remove its line; in a line with others, the blanks on one side.
     blanks_start = len(text[: gone.start].rstrip(_BLANK))
     line_end = len(text) - len(text[end:].lstrip(" \t"))
     if "\n" in text[blanks_start : gone.start] and text[line_end : line_end + 1] in ("\r", "\n"):

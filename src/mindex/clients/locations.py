@@ -27,7 +27,7 @@ class Machine:
     environment: Mapping[str, str]
 
     def resolve(self, template: str) -> Path:
-        """Return the path that a template of the table stands for."""
+        """Expand a path template of the table."""
         text = template.replace("{appdata}", _APPDATA[self.system])
         text = _VARIABLE.sub(lambda match: self.environment.get(match[1]) or match[2], text)
         return self.home / text[2:] if text.startswith("~/") else self.home if text == "~" else Path(text)

@@ -24,7 +24,7 @@ _INITIALIZE = {
 
 
 def program(script: str = "", executable: str = "", prefix: str = "") -> tuple[str, ...]:
-    """Return the command that starts mindex as it runs now; the arguments stand in for those of `sys`.
+    """Return the command that starts mindex as it runs now; the arguments replace the values of `sys`.
 
     That is the program `mindex` by its full path, since agents that are started from a desktop have another PATH; a
     link to it is kept, since an update replaces what it points to. Without a program it is `python -m mindex`.

@@ -1,6 +1,6 @@
 """Set or remove one table or one key of a TOML text. Comments, order and line ends of the rest stay as they are.
 
-Only tables with a header of their own are edited, as clients write them. The caller compares the content of the new
+Only tables with their own header are edited, as clients write them. The caller compares the content of the new
 text with the wanted content, so a text in another form (an inline table) is refused and never damaged.
 """
 
@@ -22,7 +22,7 @@ def parse(text: str) -> dict[str, object]:
 def set_member(text: str, path: Sequence[str], value: object) -> str:
     """Return the text with this table at this path: after all others if it is new, else its keys are set one by one.
 
-    Raises ValueError for a text that cannot be parsed, and for a value that is no table.
+    Raises ValueError for a text that cannot be parsed, and for a value that is not a table.
     """
     parse(text)
     if not isinstance(value, Mapping):
@@ -110,7 +110,7 @@ def _without(table: Mapping[str, object], path: Sequence[str]) -> dict[str, obje
 
 def _with_key(lines: Sequence[str], path: tuple[str, ...], value: str, newline: str) -> Iterator[str]:
     """Yield texts with the key: in place of the old one, beside keys of its table, in its table, in a new table."""
-    beside = 0  # behind the last key of the same table, also where the keys have dots
+    beside = 0  # behind the last key of the same table, even if the keys have dots
     for full, depth, start, stop in _statements_of(lines):
         if full == path:
             name = ".".join(map(_key, path[depth:]))
@@ -175,7 +175,7 @@ def _section(lines: Sequence[str], path: Sequence[str], *, below: bool = False) 
 
 
 def _header_path(line: str) -> list[str]:
-    """Return `["a", "b"]` for `[a."b"]`; empty for a line that is no header."""
+    """Return `["a", "b"]` for `[a."b"]`; empty for a line that is not a header."""
     if not line.lstrip().startswith("["):
         return []
     try:

@@ -11,7 +11,7 @@ class Guidance:
     add: str  # how a memory is added
     wait: str  # what to do while a folder is indexed for the first time
     vectors: str  # how missing vectors are made
-    include_expired: str = ""  # the option that shows what has expired; '' where there is none
+    include_expired: str = ""  # the option that shows what has expired; '' if there is none
     settle: str = ""  # how the memory {newer} replaces {older}, with which it is in conflict; '' where it cannot
     all_conflicts: str = ""  # what shows all conflicts
 

@@ -104,7 +104,7 @@ class Query:
     weak: bool | None = None  # whether hits below the floor are shown, as weak; None: the setting
     rerank: bool | None = None  # None: when a reranker is configured
     expand: bool = False
-    inside_words: bool = False  # the last tier takes any word of the query, in the middle of other words, too
+    inside_words: bool = False  # the last tier takes any word of the query, also in the middle of other words
     vector_weight: float | None = None  # of the vector candidates in the fused score; None: the setting
     keyword_weight: float | None = None
     guidance: Guidance = LIBRARY  # the words of notes on what the caller can do
@@ -116,7 +116,7 @@ class Query:
 class QueryTerms:
     """What a query seeks in a text: tokens of the analyzer, starts of tokens, and literal texts.
 
-    `inside_words`: literal texts are found in the middle of words, too.
+    `inside_words`: literal texts are also found in the middle of words.
     """
 
     tokens: frozenset[str] = frozenset()

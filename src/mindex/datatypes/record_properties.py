@@ -4,7 +4,7 @@
 the JSONL and markdown exports, the import checks and the redaction of secrets take their properties from it. To add a
 property, add a field to `Record` and a row here; a test fails when the two differ.
 
-Three outputs print the properties in an order of their own, which files and users depend on. The columns `jsonl`,
+Each of three outputs prints the properties in its own order, which files and users depend on. The columns `jsonl`,
 `history` and `markdown` hold the places: `in_order("jsonl")` returns the properties of that output, sorted.
 """
 

@@ -54,7 +54,7 @@ class IndexReport:
     contextualized: int | None = None  # chunks that a language model described; None: not requested
     contexts: ContextPlan | None = None  # of a dry run
     notes: tuple[str, ...] = ()
-    dry_run: bool = False  # then `pending` counts the chunks that would be added, too
+    dry_run: bool = False  # then `pending` also counts the chunks that would be added
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Status:
     tier_reason: str = ""  # why not with vectors, if an embedder is configured
     caches: Mapping[str, int] = field(default_factory=dict)
     hooks_paused: bool = False
-    hooks_resume_at: int | None = None  # None: not by themselves
+    hooks_resume_at: int | None = None  # None: not automatically
     extension_problems: tuple[str, ...] = ()  # extensions that cannot be used, and what to do about them
 
 

@@ -73,10 +73,10 @@ class Answer:
     offset: int = 0
     terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
     term_weights: Mapping[str, float] = field(default_factory=dict)  # of the tokens in `terms`, the rarer the larger
-    corrected_query: str = ""  # what was searched instead, where no text holds a word of the query
+    corrected_query: str = ""  # the query that was searched instead, if no text contains a word of the query
     # Of the memories whose conflict links were read: the memories that each is linked with.
     conflict_links: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    vacant: bool = False  # nothing could have been found, whatever the words; the notes say why
+    vacant: bool = False  # no query can find anything; the notes say why
 
 
 @dataclass(frozen=True, slots=True)

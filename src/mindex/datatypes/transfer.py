@@ -54,7 +54,7 @@ class TableReport:
 class ImportReport:
     """How many rows were read; each is added, a duplicate, or skipped.
 
-    `tables` accounts for all rows of the source, `merged` names the rows that are no records of their own.
+    `tables` accounts for all rows of the source, `merged` names the rows that are not separate records.
     """
 
     read: int
@@ -72,7 +72,7 @@ class ImportReport:
 class CopiedTable:
     """One table of a copy: rows of the source, those copied now, and those that the target has afterwards.
 
-    `same` says whether counts and hashes of both agree; None where they were not compared.
+    `same` says whether counts and hashes of both agree; None if they were not compared.
     """
 
     table: str

@@ -34,7 +34,7 @@ class Model:
     # Of the weights, or what the provider reports of them; '' if it is not known.
     sha256: str = ""
     # Words per word piece at which it reads nothing of a language, and at which it reads it well; and for how many
-    # words a Han character counts that is a piece of its own.
+    # words a Han character counts that is a separate piece.
     unread: float = 0.50
     fluent: float = 0.75
     per_han: float = 0.0

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 # Batches in a row that stored nothing: another process is faster, or the records change all the time.
 _MAX_IDLE = 10
-# So many records at a time, of one piece each as a rule: two requests to a server, with the canary in the second.
+# This number of records at a time, usually of one piece each: two requests to a server, with the canary in the second.
 BATCH = 63
 # Packing is due after hundreds of records at the earliest: of the runs that embed one, one in 32 asks, chosen by id.
 _PACKED_EVERY = 32
-# After so many records in a row that the model rejects, it is sent a text that every model takes, to see if it is down.
+# After this number of records in a row that the model rejects, it is sent a text that every model takes, to see if it
+# is down.
 _MAX_REJECTED = 3
 _PROBE = "ready"
 
-# What follows the storing of vectors is done for so many records at once, or for those of so many seconds.
+# The work after storing vectors is done for this number of records at once, or for those of this many seconds.
 _FOLLOWED_AT_ONCE = 1_000
 _FOLLOWED_SECONDS = 2.0
 
@@ -45,7 +46,7 @@ class BackfillResult:
     note: str = ""
     rejected: int = 0  # records that the model did not take, though it took others
     failure: EmbeddingError | None = None  # the error in the note
-    replaced: bool = False  # another process changed the model meanwhile: the rest is for the new one
+    replaced: bool = False  # another process changed the model: the rest is for the new one
 
 
 @dataclass(slots=True)

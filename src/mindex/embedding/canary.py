@@ -28,13 +28,13 @@ from mindex.store.cache_kinds import QUERY_CACHE
 
 # Never change it: stored canaries are vectors of this very text. It mixes kinds of text, so that tokenizers differ.
 SENTENCE = "Two ferries (No. 7 and 8) leave at 21:30; `def total(prices): return sum(prices)` is no Käse."
-# The same model has 1.0 whatever the threads and batches (MiniLM, bge and arctic in ONNX; bge and SmolLM2 in GGUF), and
+# The same model has 1.0 with all threads and batches (MiniLM, bge and arctic in ONNX; bge and SmolLM2 in GGUF), and
 # .996 between two runtimes and quantizations of bge; other processors round in their own ways. Between different models
 # of one length it is below .3.
 _SAME = 0.95
 # A query is sent with the canary when the last comparison is so long ago.
 _TRUSTED_SECONDS = 600.0
-# For a space without a canary: one of so many records must get the vector that is stored for it.
+# For a space without a canary: one of this number of records must get the vector that is stored for it.
 _SAMPLE = 3
 # A search waits no longer than this for the query cache to be cleared, which may hold vectors of the wrong model.
 _CLEARING_SECONDS = 1.0

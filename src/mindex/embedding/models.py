@@ -289,7 +289,7 @@ class Models:
             checks.append(Check("change of model", False, message, "run `mindex reembed`"))
         unused = [space.name for space in spaces if not space.active and not space.next]
         if unused and any(space.active for space in spaces):
-            message = f"vectors of {', '.join(unused)} are left that nobody searches"
+            message = f"vectors of {', '.join(unused)} are left that no search uses"
             checks.append(Check("unused vectors", False, message, "run `mindex optimize`"))
         return checks
 

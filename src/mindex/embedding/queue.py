@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mindex.embedding.selection import EmbedderSelection
     from mindex.store.base import Store
 
-# A caller that writes one entry waits no longer than this for a server to embed it, whatever the time-out settings.
+# A caller that writes one entry waits no longer than this for a server to embed it, even with longer time-out settings.
 _SECONDS_PER_ENTRY = 8.0
 # Small: a server that stops finishes its current batch first.
 _BACKGROUND_BATCH = 16
@@ -130,7 +130,7 @@ class EmbeddingQueue:
         except Exception as error:  # a model's library may raise anything: the entry is stored all the same
             getLogger(__name__).warning("an entry has no vector yet: %s", error)
             failure = str(error) or type(error).__name__
-        if embedded or failure:  # an entry that was forgotten meanwhile needs no vector: that says nothing of the model
+        if embedded or failure:  # a forgotten entry needs no vector: that says nothing of the model
             self._failure = failure
         return failure
 
@@ -144,7 +144,7 @@ class EmbeddingQueue:
     def backfill(self, *, limit: int | None = None, **options: Unpack[_BackfillOptions]) -> BackfillResult:
         """Embed the records that wait: all, or those of the options; see `Backfill`. A model that fails is a note.
 
-        Goes on in the next space when the model is changed meanwhile.
+        Continues in the next space if the model is changed in the meantime.
         """
         return self._run(limit, self._one_job, options)
 
@@ -214,7 +214,7 @@ class EmbeddingQueue:
         return self._stop.is_set()
 
     def join(self, seconds: float) -> None:
-        """Wait until the entries that were written have their vectors, at most so many seconds.
+        """Wait until the entries that were written have their vectors, with a time limit in seconds.
 
         Once stopped, only for the batch that the background works on: the rest stays pending for the next process.
         """

@@ -1,7 +1,7 @@
 """Changes the embedding model: a new space is filled beside the active one, which serves until the switch.
 
-A process that is killed leaves what it embedded, and the next run goes on from there. The same model can be embedded
-anew, too: as another edition of its space. Vectors of the model that was built in before are replaced in place.
+A process that is killed leaves what it embedded, and the next run goes on from there. The same model can also be used
+again, as another edition of its space. Vectors of the model that was built in before are replaced in place.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
 
-# A dry run reads so many records, and embeds so many of their pieces.
+# The number of records that a dry run reads, and of their pieces that it embeds.
 _SAMPLED_RECORDS = 500
 _SAMPLED_PIECES = 16
 # When another process embeds the same records, ours waits for it this long at a time, and so often.
@@ -43,7 +43,7 @@ def reembed(
     active space itself is filled.
 
     Raises EmbeddingError when the model cannot be had (nothing has changed) or fails on the way (what was embedded
-    stays), and SpaceChangedError when another process began another change meanwhile.
+    stays), and SpaceChangedError if another process has begun another change.
     """
     started = monotonic()
     forget_card = getattr(embedder, "forget_card", None)
@@ -201,7 +201,7 @@ def _fill(
             return replace(part, embedded=embedded)
         if part.note:
             message = f"{part.remaining} records have no vector of {space_name(model)} yet ({part.note})"
-            raise EmbeddingError(message, "the old model serves meanwhile; run `mindex reembed` again to go on")
+            raise EmbeddingError(message, "the old model is used until then; run `mindex reembed` again to continue")
         if not part.embedded:
             pauses += 1
             if pauses == _MAX_PAUSES:

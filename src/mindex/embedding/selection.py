@@ -1,7 +1,7 @@
 """Which embedder serves a memory.
 
-The embedding space belongs to the store: the model that the vectors were made with serves, whatever the settings name,
-until `reembed` changes it. Every process follows such a change with its next query.
+The embedding space belongs to the store: the model that the vectors were made with serves until `reembed` changes it,
+even if the settings name another. Every process follows such a change with its next query.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REEMBED = "run `mindex reembed`"
 class ActiveEmbedder:
     """The embedder in use, the space it was made for, and how it is made again.
 
-    `space` is '' while nothing is embedded, and None for an embedder that serves whatever space is active.
+    `space` is '' while nothing is embedded, and None for an embedder that serves any active space.
     """
 
     space: str | None
@@ -88,7 +88,7 @@ class EmbedderSelection:
 
     @cached_property
     def lean_reason(self) -> str:
-        """Why this installation embeds nothing, whatever the settings name; '' if it can."""
+        """Why this installation cannot embed with any settings; '' if it can."""
         return lean_reason(self._settings.text("embedding.provider"))
 
     @property
@@ -169,7 +169,7 @@ class EmbedderSelection:
 
         Not if the settings name that model and its package is installed.
         """
-        from mindex.embedding.upgrade import is_former  # only where the space is not what it was
+        from mindex.embedding.upgrade import is_former  # only if the space has changed
 
         if not self._providers.checks_canaries or not is_former(space):
             return False
@@ -356,7 +356,7 @@ class EmbedderSelection:
             return "hybrid", ""
         if self._store.vectors.pending(model):
             return "keyword", "nothing is embedded yet; run `mindex backfill`"
-        return "keyword", "nothing was indexed or told yet"
+        return "keyword", "nothing is indexed or stored yet"
 
     def unfinished_change(
         self, spaces: tuple[Space, ...], vectors: VectorStore | None = None

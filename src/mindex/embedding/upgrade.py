@@ -92,5 +92,5 @@ def is_former(space: Space) -> bool:
 
 
 def minutes(records: int) -> int:
-    """About how long the built-in model takes for so many records, at least a minute."""
+    """About how many minutes the built-in model takes for this number of records, at least one."""
     return max(1, round(records * _SECONDS_PER_RECORD / 60))

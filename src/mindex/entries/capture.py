@@ -23,7 +23,7 @@ from mindex.values import dataclass
 
 CONFIDENCE = 0.6  # of a fact that a rule found
 _SPEAKER = "assistant"
-# Facts are extracted of so many turns at once, and only of recent ones: a model may cost something for each.
+# Facts are extracted from at most this number of turns at once, and only from recent ones: each may cost a model call.
 _MAX_EXTRACTED, _EXTRACTED_DAYS = 10, 7
 
 

@@ -1,8 +1,8 @@
 """Proposals to replace old memories: near-duplicates by one memory, many unimportant ones by a summary.
 
 Nothing is changed here: `merge` applies a proposal. A language model may write the text that replaces the others; it
-must keep every number, date and name. Without a model, or when it fails, the most complete of near-duplicates is
-kept, and only where it says what the others say.
+must keep every number, date and name. Without a model, or if it fails, the most complete near-duplicate is kept, and
+only if it says what the others say.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from mindex.providers.generate.base import Generator
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 
-# A long tail: so many memories about one thing that are unimportant and hardly ever read.
+# A long tail: at least this number of memories about one thing that are unimportant and hardly ever read.
 MIN_TAIL = 8
 _MAX_TAIL = 30
 _LOW_IMPORTANCE = 5
@@ -94,7 +94,7 @@ class Consolidator:
 def _keep_most_complete(members: Sequence[Record]) -> Proposal | None:
     """Propose to keep the longest memory that covers others; None when none covers another.
 
-    Near vectors are no proof: they are as close for a brother and a sister as for two wordings of one thing.
+    Near vectors do not prove it: they are as close for a brother and a sister as for two wordings of one thing.
     """
     best: tuple[Record, ...] = ()
     for keeper in sorted(members, key=lambda record: (-len(record.text), -record.created_at, record.id)):
@@ -119,5 +119,5 @@ def _by_agent_and_type(memories: Iterable[Record]) -> Iterable[list[Record]]:
 
 
 def _may_be_replaced(record: Record) -> bool:
-    """Return whether a record is a memory that neither expires by itself nor is anchored to lines of a file."""
+    """Return whether a record is a memory that neither expires nor is anchored to lines of a file."""
     return record.kind == "memory" and record.expires_at is None and "anchor" not in record.fields

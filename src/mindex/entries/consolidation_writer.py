@@ -22,7 +22,7 @@ _RULES = (
     " text."
 )
 _MERGE = "You merge memories that say nearly the same into one memory of one or two sentences." + _RULES
-_SUMMARIZE = "You write one short memory that stands for many small ones about the same thing." + _RULES
+_SUMMARIZE = "You write one short memory that replaces many small ones about the same thing." + _RULES
 _SCHEMA = object_schema(text={"type": "string"})
 
 
@@ -101,4 +101,8 @@ def _keeps_each_text(text: str, originals: Sequence[Record]) -> str:
 
 
 def _is_shorter(text: str, originals: Sequence[Record]) -> str:
-    return "" if len(text) < sum(len(record.text) for record in originals) else "it is longer than what it stands for"
+    return (
+        ""
+        if len(text) < sum(len(record.text) for record in originals)
+        else "it is longer than the memories that it replaces"
+    )

@@ -1,4 +1,4 @@
-"""Decides that two texts are no duplicates because of another number or date, a negation, or a pair of opposites."""
+"""Decide that two texts are not duplicates because of another number or date, a negation, or a pair of opposites."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from mindex.entries.conflict_rules import find_conflict
 from mindex.lexicon import dates
 from mindex.lexicon import meaning as known
 
-READ_LIMIT = 10_000  # characters: texts that agree so far are alike, whatever follows
+READ_LIMIT = 10_000  # characters: texts that agree so far are alike; the rest is ignored
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*(?:\s?[ap]\.?m\b)?|[〇一二三四五六七八九十百千万两]+")
 _NOISE = re.compile(r",(?=\d{3}\b)|[\s.](?=[ap]?\.?m)")  # `1,000` is 1000, `3 p.m` is 3pm

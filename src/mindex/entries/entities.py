@@ -1,7 +1,7 @@
 """Entities: names of people, places, organisations, technologies, identifiers, acronyms, versions, @handles, #tags.
 
 Found by rules alone. In doubt a word is a name: one too many costs a row, one missing costs an answer. So in German,
-where every noun has a capital, nouns are names, too.
+where every noun has a capital, nouns are also names.
 """
 
 import re
@@ -14,7 +14,7 @@ from mindex.lexicon import dates
 
 READ_LIMIT = 10_000  # characters: the names that a memory is about come early
 
-# Never part of a name; they end a run of capitalised words ("Anna Monday"). Jan, April and June are people, too.
+# Never part of a name; they end a run of capitalised words ("Anna Monday"). Jan, April and June are also people.
 _DATES = {*dates.MONTHS, *dates.MONTHS_SHORT, *dates.WEEKDAYS, *dates.WEEKDAYS_SHORT, "today", "tomorrow", "yesterday"}
 _NEVER_IN_NAMES = (
     STOP_WORDS

@@ -253,7 +253,7 @@ class Entries:
         """The agent to write for. Raises UsageError for `*`, which means all agents, and for unusable names."""
         name = agent or self.agent
         if name == "*" or not name.strip():
-            raise UsageError("'*' is everyone: nobody in particular can be told", "name one agent with --agent")
+            raise UsageError("'*' means all agents, and a memory belongs to one", "pass `--agent NAME`")
         if len(name) > MAX_NAME or self.redactor.redact_text(name) != name:
             raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
         return name
@@ -334,10 +334,10 @@ class Entries:
 
         def retired(record: Record) -> Record:
             if record.retired_at is not None or record.text != loser.text:
-                raise ConflictError(f"'{loser.id}' was changed meanwhile", "look at it again")
+                raise ConflictError(f"'{loser.id}' was changed in the meantime", "read it again")
             # Inside the transaction: no other process can retire it between this read and the change.
             if (other := self.get(winner)) is None or other.retired_at is not None:
-                raise ConflictError(f"'{winner}' was forgotten meanwhile", "look at it again")
+                raise ConflictError(f"'{winner}' was forgotten in the meantime", "read it again")
             return replace(record, retired_at=now, superseded_by=winner)
 
         return self.revise(loser.id, retired, "supersede", reason)

@@ -29,9 +29,9 @@ from mindex.store.base import RetryPolicy
 from mindex.store.transactions import in_transaction
 from mindex.work_queue import WorkQueue
 
-# A turn that the model failed on so many times is left alone for a day each time.
+# After this number of failures, a turn is tried again only once a day.
 MAX_TRIES = 3
-# So many failed calls in a row are the model's fault; so many unusable answers may still be the turns' fault.
+# This number of failed calls in a row is the model's fault; unusable replies may be the turns' fault up to this number.
 MAX_FAILED = 3
 MAX_UNUSABLE = 8
 _PAGE = 10
@@ -182,7 +182,7 @@ class ExtractionRun:
                 else:
                     self._failed_in_a_row += 1
                 hopeless = self._failed_in_a_row >= MAX_FAILED or self._unusable_in_a_row >= MAX_UNUSABLE
-                if hopeless or isinstance(error, StoreError):  # a lock on the store affects the next turn, too
+                if hopeless or isinstance(error, StoreError):  # a lock on the store also affects the next turn
                     return False
         return True
 
@@ -219,7 +219,7 @@ class ExtractionRun:
         return in_transaction(self._entries.store.entries, store)
 
     def _add(self, fact: Fact, turn: Record) -> tuple[AddResult, Record] | None:
-        """Returns the new memory; None when a stored one says the same, which is linked to the turn, too."""
+        """Returns the new memory; None if a stored one says the same; that one is also linked to the turn."""
         source = f"conversation:{turn.id}"
         memory = NewMemory(fact.text, type=fact.type, confidence=fact.confidence, source=source, agent=turn.agent)
         try:

@@ -187,7 +187,7 @@ FIELDS: Mapping[Kind, tuple[FieldSpec, ...]] = {
             'When: {"schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"}, {"interval_minutes": 30},'
             ' {"at": "2027-01-31T09:00"} or {"in_minutes": 20}.',
         ),
-        FieldSpec("instructions", _text, "Instructions for the agent.", required=True, searchable=True),
+        FieldSpec("instructions", _text, "Instructions for the client that runs it.", required=True, searchable=True),
         FieldSpec("required_tools", _texts, "Name of a required tool.", searchable=True),
         FieldSpec("execution_plan", _objects, "Steps, as a list of objects."),
         FieldSpec("max_steps", functools.partial(_whole, least=1), "Maximum number of steps.", default=10),

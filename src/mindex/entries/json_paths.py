@@ -11,7 +11,7 @@ _MAX_NAMED = 3  # places of an object that an error names
 
 
 def parse_path(path: str) -> list[str | int]:
-    """Return the steps of a path: `a.b[0]` → a, b, 0. Raises UsageError for anything that is no path."""
+    """Return the steps of a path: `a.b[0]` → a, b, 0. Raises UsageError for anything that is not a path."""
     found: list[str | int] = []
     at = 0
     while at < len(path):

@@ -52,7 +52,7 @@ def _unchanged_originals(store: Store, originals: Sequence[Record]) -> list[Reco
     current = {record.id: record for record in store.retrieval.records([record.id for record in originals])}
     for record in originals:
         if record.id not in current or _proposal_basis(current[record.id]) != _proposal_basis(record):
-            raise ConflictError(f"'{record.id}' was changed meanwhile", "run it again")
+            raise ConflictError(f"'{record.id}' was changed in the meantime", "run it again")
     return [current[record.id] for record in originals]
 
 

@@ -29,7 +29,7 @@ def kept_word_share(original: str, merged: str) -> float:
 def covers(merged: str, original: str) -> bool:
     """Return whether the original may be retired because the merged text says all of it.
 
-    One other word is another thing (a brother is no sister), and so are the same words in another order (the backend
+    One other word is another thing (a brother is not a sister), and so are the same words in another order (the backend
     before the frontend): in doubt both stay.
     """
     return not missing_facts(original, merged) and _in_order(original, merged) and not contradict(original, merged)

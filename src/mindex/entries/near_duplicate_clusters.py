@@ -15,7 +15,7 @@ _BLOCK = 512  # rows compared at once
 def find_clusters(store: Store, model: Model | None, memories: Sequence[Record]) -> Iterator[tuple[Record, ...]]:
     """Yield each memory with its near-duplicates, the one with the most neighbours first; no memory is in two clusters.
 
-    Vectors are compared only where a model is given.
+    Vectors are compared only if a model is given.
     """
     neighbours = _neighbours(store, model, memories)
     by_id = {record.id: record for record in memories}

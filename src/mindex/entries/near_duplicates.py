@@ -5,7 +5,7 @@ would make every long text a duplicate of each short one inside it, and the look
 stored text may share any one word of a long new one. With Jaccard, two texts of equal length would have to share three
 quarters of their words to reach .6: two reworded words in six would hide a duplicate. The share of the larger set is
 what "60 % of the words" means to a reader, and it bounds the look-up: see `probe_words`. Of 153,735 pairs of different
-sentences of our own documents it finds 7 near.
+sentences of our documents it finds 7 near.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ NEAR_LINK = "near"  # the kind of the link between two near-duplicates
 _CANDIDATES = 10
 _LINKS_AT_ONCE = 500  # in one transaction
 
-# Contractions carry no meaning of their own; `conflicts` judges what a `not` does to a text.
+# Contractions alone carry no meaning; `conflicts` judges what a `not` does to a text.
 _MEANINGLESS = STOP_WORDS | word_set("""
     arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt im ive mustnt shouldnt theyre wasnt werent weve wont
     wouldnt youre

@@ -74,12 +74,12 @@ def count_open_conflicts(store: Store, agent: str) -> int:
 
 
 def settling_note(newer: str, older: str) -> str:
-    """How to end a conflict, for the caller that is told of it."""
+    """How to resolve a conflict, for the caller that added the newer memory."""
     return f"if {newer} is right: `mindex update {newer} --supersedes {older}` retires the other one"
 
 
 def restoring_note(older: str) -> str:
-    """How to take a supersession back, for the caller that is told of it."""
+    """How to revert a supersession, for the caller that caused it."""
     return f"superseded by rule; if both hold: `mindex restore {older}` brings it back"
 
 

@@ -84,7 +84,7 @@ class Profile:
         return self._entries.queue.embed_after(change)
 
     def _ensure(self, agent: str) -> None:
-        """Make an empty profile where there is none, and bring back one that was forgotten."""
+        """Create an empty profile if there is none, and restore a forgotten one."""
         id_, store = profile_id(agent), self._entries.store
         existing = store.retrieval.record(id_)
         if existing is None:

@@ -97,9 +97,9 @@ def _parsed(value: object) -> StoredSource:
         raise ValueError(f"a location is one line of 1 to {_LONGEST} characters")
     type_ = _choice(given.get("type") or type_of(location), TYPES)
     if type_ == "folder" and _is_remote(location):
-        raise ValueError(f"{location} is no folder")
+        raise ValueError(f"{location} is not a folder")
     if type_ == "address" and not _URL.match(location):
-        raise ValueError(f"{location} is no address: it lacks https:// or the like")
+        raise ValueError(f"{location} is not a URL: it lacks https:// or the like")
     status = _choice(given.get("status") or "unknown", STATUSES)
     times = [_time(given.get(name)) for name in ("linked_at", "checked_at")]
     message = str(given.get("message") or "").strip()
@@ -118,7 +118,7 @@ def _time(value: object) -> int | None:
     try:
         return from_iso(str(value))
     except (ValueError, OverflowError):
-        raise ValueError(f"'{value}' is no time: write it like 2026-03-01T12:00:00Z") from None
+        raise ValueError(f"'{value}' is not a time: write it like 2026-03-01T12:00:00Z") from None
 
 
 # ── the state ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,7 +127,7 @@ def _time(value: object) -> int | None:
 def status_of(source: StoredSource, indexed: Sequence[str]) -> tuple[SourceStatus, str]:
     """Return a source's status and why it has it. `indexed` are the roots of the collections.
 
-    A folder of this machine that is gone is an error, whatever was reported before. Otherwise the last report counts;
+    A missing folder of this machine is an error, even if another status was reported. Otherwise the last report counts;
     without one, a folder is looked at, and of anything else nothing is known. Nothing is asked over a network.
     """
     problem = _problem(Path(source.location)) if source.is_local else ""
@@ -137,7 +137,7 @@ def status_of(source: StoredSource, indexed: Sequence[str]) -> tuple[SourceStatu
         return source.status, source.message
     path = Path(source.location)
     if source.type == "repository":
-        return ("ok", "") if _is_repository(path) else ("warning", "it is no git repository")
+        return ("ok", "") if _is_repository(path) else ("warning", "it is not a git repository")
     root = path.resolve()
     around = any(root.is_relative_to(one) or Path(one).is_relative_to(root) for one in indexed)
     return ("ok", "") if around else ("warning", "it is not indexed")

@@ -89,7 +89,7 @@ class Projects(FieldEntries):
         try:
             (source,) = stored_sources({"sources": parse_sources(redacted)})
         except ValueError as error:
-            raise UsageError("this is no source of a project", str(error)) from None
+            raise UsageError("this is not a project source", str(error)) from None
         if not source.is_local or not self._reads_folders:
             return source
         path = Path(source.location).expanduser().resolve()

@@ -29,7 +29,7 @@ def find_related(store: Store, record: Record) -> tuple[RelatedMemory, ...]:
     """Live memories of the same agent that share rare words with one.
 
     Only the rarest words are searched for: a memory that shares enough words shares one of these. Memories in conflict
-    may share less: the rarest words that are stored at all, and alternatives to a value, are searched for, too.
+    may share less: the search also includes the rarest words that are stored at all, and alternatives to a value.
     """
     words = keywords(record.text)
     if not words or record.kind != "memory":

@@ -32,7 +32,7 @@ def validate_trigger(trigger: str, config: object) -> None:
 def due_at(skill: Record) -> datetime | None:
     """Return when a skill is due next; None when it is disabled, waits for an event or a person, or had its only run.
 
-    None, too, for a moment outside the years 1 to 9999, which never comes. Raises UsageError when its schedule cannot
+    Also None for a moment outside the years 1 to 9999, which never comes. Raises UsageError if its schedule cannot
     be read.
     """
     try:

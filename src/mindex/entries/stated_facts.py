@@ -1,7 +1,7 @@
-"""Facts that a user states in so many words, found by rules: preferences, decisions, standing orders, who they are.
+"""Facts that a user states explicitly, found by rules: preferences, decisions, lasting orders, who they are.
 
 For memories without a language model. The rules read English and prefer a missed fact to a wrong one: questions,
-negations, conditions, guesses, quotes, code and pasted texts state nothing. docs/hooks.md has their precision.
+negations, conditions, guesses, quotes, code and pasted texts state nothing. docs/agents.md has their precision.
 """
 
 import re
@@ -31,14 +31,14 @@ _UNSURE = re.compile(
     r"|i think|i guess|not sure|i wonder|i wish|hopefully|let me know|for example|e\.g)\b",
     re.IGNORECASE,
 )
-# An order that holds for now only, a remark on what is being shown, words whose meaning stands elsewhere, a saying.
+# An order that holds for now only, a remark on what is being shown, words whose meaning is elsewhere, a saying.
 _PASSING = re.compile(
     r"\b(?:for now|this time|right now|at the moment|today|tonight|just now|lol|haha|them|him|his|her|these|those"
     r"|like th(?:is|at)|that (?:one|world|place|part|kind|feeling)|check out|never (?:say never|give up|be afraid)"
     r"|always (?:be there|be here|remember))\b",
     re.IGNORECASE,
 )
-# Not followed by words that mean nothing outside the conversation.
+# Not followed by words that have a meaning only in the conversation.
 _VAGUE = (
     r"(?!(?:it|its|this|that|these|those|them|him|her|you|your|how|what|where|when"
     r"|the (?:idea|way|look|sound|first|second|former|latter))\b)"

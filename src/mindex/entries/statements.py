@@ -10,7 +10,7 @@ from mindex.lexicon import dates, load
 from mindex.lexicon import meaning as known
 from mindex.values import dataclass
 
-_LONGEST = 400  # characters of a sentence: longer ones are no statements that rules can compare
+_LONGEST = 400  # characters of a sentence: rules cannot compare longer ones
 _MAX_SENTENCES = 5
 
 # Not after `Dr.`, and not in `3. März`.
@@ -19,7 +19,7 @@ _SENTENCE_END = re.compile(
     rf"\s+(?!(?:{'|'.join(load('dates')['months']['de'].split('|'))})\b)|\n+",
     re.IGNORECASE,
 )
-# What follows explains, contrasts or adds: the statement stands before it.
+# What follows explains, contrasts or adds: the statement is before it.
 _SUBORDINATE = re.compile(
     r"\s*(?:\([^)]*\)|,?\s+(?:because|so that|due to|in order to|instead of|rather than|which|as of|starting)\b.*"
     r"|,?\s+since (?!\d).*|,\s*(?:not|but)\b[^,]*(?:,|$)|\s[-–—]\s.*)",

@@ -130,7 +130,7 @@ def _ends_sentence(block: str, end: re.Match[str]) -> bool:
         return True
     following = _NEXT.match(block, end.end())
     following_word = following[1] if following else ""
-    # In a text that starts in lower case, sentences start so, too.
+    # In a text that starts in lower case, its sentences also do.
     if following_word[:1].islower() and not block[:1].islower():
         return False
     if not end[0].startswith(".") or end[0].startswith(".."):
@@ -151,7 +151,7 @@ def _without_filler(sentence: str) -> str:
     while filler := _FILLER.match(content):
         content = content[filler.end() :]
     first = content.partition(" ")[0]
-    # Only a word that is no name is capitalised: `npm` and `iOS` stay as they were written.
+    # A name is not capitalised: `npm` and `iOS` stay as they were written.
     if content != sentence and first in STOP_WORDS:
         return content[0].upper() + content[1:]
     return content

@@ -1,4 +1,4 @@
-"""Undoing one change of an entry, whatever was changed since.
+"""Undo one change of an entry, even if it was changed since.
 
 Several changes that were made as one (a supersession, a consolidation, an undo) are undone as one: they have one batch
 id. Undoing an entry by its id goes one change further back each time. The number of an undo undoes that undo: a redo.
@@ -39,7 +39,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         others, back = _made_with(store, undone)
         if _is_number(reference) and not back:
             _refuse_undone(undone, store.retrieval.record(undone.record))
-        # In their order: what stood for several goes before they come back.
+        # In their order: a replacement is removed before the records that it replaced come back.
         changes: dict[str, Change] = {}
         for one in sorted((undone, *back), key=lambda change: change.change):
             revert, unique = partial(_reverted, one), UNIQUE.get(one.after.kind, "")
@@ -62,7 +62,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
 
 
 def last_batch(store: Store, agent: str) -> tuple[Change, ...]:
-    """Return the latest changes that an agent made as one, of its own entries, and that are in force.
+    """Return the latest batch of changes that an agent made to its entries and that is still in force.
 
     Undos and imports are passed over, and changes of which nothing is left: each call after an undo goes further back.
     Raises NotFoundError if none is left.
@@ -92,7 +92,7 @@ def _batch(store: Store, change: Change) -> tuple[Change, ...]:
 
 
 def _made_with(store: Store, change: Change) -> tuple[list[Change], list[Change]]:
-    """The changes of other records that were made as one with this one, and those of them that still stand."""
+    """The changes of other records in the same batch, and those of them that are still in force."""
     others = [one for one in _batch(store, change) if one.record != change.record]
     return others, [one for one in others if _stands(one, store.retrieval.record(one.record))]
 
@@ -141,7 +141,7 @@ def _reverted(undone: Change, record: Record) -> Record:
     if record.kind not in FIELDS:
         fields = _back(dict(undone.before.fields), dict(undone.after.fields), dict(record.fields))
         return replace(record, **{**differing, "fields": fields})
-    # Field by field, and the words anew: they are made of all fields, changed since or not.
+    # Field by field; the tokens again, because they come from all fields, changed since or not.
     was, became = undone.before.fields, undone.after.fields
     back = {name: was.get(name) for name in {*was, *became} if was.get(name) != became.get(name)}
     made = record_values(record.kind, {**record.fields, **back})

@@ -92,7 +92,7 @@ def _pieces(text: str, block: Block, start: int, end: int, space: int) -> Iterat
     elif end - start <= (CHUNK_LIMIT if block.kind == "heading" else space):
         yield Span(start, end, block.kind)
     elif block.children:
-        # The text between two children (blank lines, link definitions) goes with the first of them.
+        # The text between two children (blank lines, link definitions) is part of the first one.
         bounds = [start, *(child.start for child in block.children[1:]), end]
         for child, (first, last) in zip(block.children, pairwise(bounds), strict=True):
             yield from _pieces(text, child, first, last, space)
@@ -101,7 +101,7 @@ def _pieces(text: str, block: Block, start: int, end: int, space: int) -> Iterat
 
 
 def _cuts(text: str, start: int, end: int, limit: int, preferences: Preferences) -> list[int]:
-    """Return offsets from start to end, at most `limit` apart, at the best places; the last piece is no fragment."""
+    """Return offsets from start to end, at most `limit` apart, at the best places; the last piece is not a fragment."""
     cuts = [start]
     while (rest := end - cuts[-1]) > limit:
         latest = cuts[-1] + min(limit, rest - FRAGMENT)
@@ -141,7 +141,7 @@ def _table(text: str, start: int, end: int) -> list[Span]:
 
 
 def _prose(text: str, cuts: Sequence[int]) -> Iterator[Span]:
-    # A piece that ends with a line is a span of its own; pieces that share a line are numbered parts of one.
+    # A piece that ends with a line is a separate span; pieces that share a line are numbered parts of one.
     shared = [cuts[0]]
     for cut in cuts[1:]:
         shared.append(cut)

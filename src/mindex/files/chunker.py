@@ -23,7 +23,7 @@ from mindex.files.markdown_blocks import (
 # Part of every document's fingerprint: raise it whenever the same text would be split differently.
 CHUNKER_VERSION = 3
 
-# Beyond this a file is a log or a dump, whatever its name; as plain text it costs no parsing.
+# Beyond this a file is a log or a dump under any name; as plain text it costs no parsing.
 MAX_LINES = 250_000
 
 _LEADING_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
@@ -36,7 +36,7 @@ _MODULE_CODE = re.compile(r"(?:import|export)\b")
 class ParsedDocument:
     """A file and its chunks. `title` is the front matter's, else the first level-1 heading, else empty.
 
-    `heading` is that heading. The front matter is a chunk only where it holds a long text, or where nothing else is.
+    `heading` is that heading. The front matter is a chunk only if it contains a long text, or if there is nothing else.
 
     A chunk's text is exactly the file's lines `first_line` to `last_line`, with two exceptions, both with `parts` > 1:
     parts of one overlong line share its number, and the later parts of an overlong table repeat its header.
@@ -51,9 +51,10 @@ class ParsedDocument:
 def chunk_markdown(text: str, *, mdx: bool = False) -> ParsedDocument:
     """Chunk a markdown text by its sections; one of too many lines is chunked as plain text.
 
-    With `mdx` imports and exports are no text: they stay between two blocks of a chunk, but never make one.
+    With `mdx`, imports and exports are not text: they stay between two blocks of a chunk, but never make one.
     """
-    # The last line ends like the others: else a section at the limit would be cut anew once something follows it.
+    # The last line ends like the others: else a section at the limit would be cut differently once something follows
+    # it.
     text = normalise_newlines(text).removesuffix("\n") + "\n"
     if text.count("\n") > MAX_LINES:
         return chunk_text(text)
@@ -114,7 +115,7 @@ def _with_place(text: str, found: Sequence[Section]) -> Iterator[tuple[Section, 
 
 
 def _blocks_to_index(text: str, section: Section) -> list[Block]:
-    """Return the section's blocks, or none where these are headings without a word.
+    """Return the section's blocks, or none if these are headings without a word.
 
     Thematic breaks are left out: they stay between two blocks of a chunk but never at its edge, where a section added
     below would change the text of the one above.

@@ -28,7 +28,7 @@ from mindex.store.cache_kinds import CONTEXT_CACHE, context_key
 
 LONGEST_CONTEXT = 400  # characters
 THREADS = 4
-# So many failures in a row are the model's fault, not the chunks'.
+# This number of failures in a row is the model's fault, not the chunks'.
 MAX_FAILURES = 3
 
 # Part of every cache key: raise it when the prompt changes, so that older answers are not used.

@@ -25,7 +25,7 @@ def cut_at_log_lines(path: str, text: str, chunks: Sequence[Chunk]) -> Sequence[
     """Return the chunks of a daily log, cut where its `text` has lines that mindex wrote.
 
     Otherwise a note below a hundred of them would begin with a hundred empty lines, and would be another text, to be
-    embedded again, whenever one of them is purged. The header of the log, which mindex wrote, too, is no chunk.
+    embedded again, whenever one of them is purged. The header of the log, which mindex also wrote, is not a chunk.
     """
     if not is_daily_log(path):
         return chunks

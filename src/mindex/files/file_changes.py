@@ -86,7 +86,7 @@ def _pair_moves(
     missing: dict[str, Document],
     fingerprint_of: Callable[[ScannedFile], str],
 ) -> None:
-    """Recognise a new file with the bytes of a missing one as that file, moved, whatever version made its chunks."""
+    """Treat a new file with the bytes of a missing one as that file, moved, even if another version made its chunks."""
     by_bytes = {document.fingerprint.partition(":")[0]: document for document in missing.values()}
     for file in new:
         document = by_bytes.pop(fingerprint_of(file).partition(":")[0], None) if by_bytes else None

@@ -83,7 +83,7 @@ def read_bytes(file: ScannedFile, *, max_bytes: int) -> bytes | SkippedFile:
 def is_at(descriptor: int, location: str) -> bool:
     """Return whether an opened file is the one at this path, which leads there without a link."""
     try:
-        # What was opened, whatever happens to the path meanwhile.
+        # The file that was opened, even if the path changes in the meantime.
         actual = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a thousand files are read at once
     except OSError:  # only Linux has it
         if not os.path.samestat(os.stat(location), os.fstat(descriptor)):  # noqa: PTH116 - as it is opened

@@ -13,8 +13,8 @@ MAX_SIZE = 64 * 1024
 MAX_DEPTH = 20
 MAX_TAGS = 30
 MAX_WORD = 200
-# Every chunk of the document is found by its fields: a field of more characters, and what exceeds so many together, is
-# a text of its own.
+# Every chunk of the document is found by its fields: a field of more characters, and all fields beyond this total,
+# become a separate text.
 MAX_FIELD = 500
 MAX_FIELDS = 1_500
 

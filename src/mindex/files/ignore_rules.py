@@ -97,7 +97,7 @@ def rules_of_parent_folders(root: str) -> IgnoreRules:
         path_to_root = top.relative_to(folder).as_posix() + "/"
         for name in IGNORE_FILES:
             location = str(folder / name)
-            with suppress(OSError):  # deleted meanwhile, or not readable
+            with suppress(OSError):  # deleted in the meantime, or not readable
                 if os.path.isfile(location):  # noqa: PTH113 - reading a pipe would block
                     files.append(_IgnoreFile("", _read(location), path_to_root))
     rules = IgnoreRules(tuple(files))
@@ -110,7 +110,7 @@ def _read(location: str) -> _Patterns:
 
 
 def _compile(line: str) -> Sequence[GitIgnoreSpecPattern]:
-    # `x/**` means the content of x, but pathspec matches x itself, too: then `!x/keep.md` would have no effect.
+    # `x/**` means the content of x, but pathspec also matches x itself: then `!x/keep.md` would have no effect.
     line = line.rstrip("\r")
     try:
         patterns = GitIgnoreSpec.from_lines([f"{line}/*" if line.endswith("/**") else line]).patterns
@@ -122,7 +122,7 @@ def _compile(line: str) -> Sequence[GitIgnoreSpecPattern]:
 def _bound_time(pattern: GitIgnoreSpecPattern) -> bool:
     """Keep the stars of a pattern from going back: `*a*a*a*b` took minutes for a name of sixty letters.
 
-    What stands between two stars of one name may match at its first place: the stars beside it take the rest. Returns
+    The text between two stars of one name may match at its first place: the stars beside it take the rest. Returns
     False for a pattern in which too many stars are left that go back.
     """
     source = str(pattern.regex.pattern) if pattern.regex else ""

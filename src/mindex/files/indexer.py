@@ -22,7 +22,7 @@ from mindex.redaction.redactor import Redactor
 from mindex.store.base import ChunkCounts, DocumentUpdate, Store
 from mindex.type_rules import TYPE_RULES_VERSION, chunk_type
 
-# Short transactions: other processes write, too.
+# Short transactions: other processes also write.
 _BATCH_CHUNKS = 500
 _BATCH_DOCUMENTS = 100
 _DAY_NS = 24 * 60 * 60 * 10**9
@@ -127,7 +127,7 @@ class Indexer:
     ) -> ChunkCounts:
         """Write in batches, each one transaction that leaves the collection consistent."""
         chunks = ChunkCounts()
-        # Deleted ones go with the first batch: a new document may take the path of one.
+        # Deleted ones are part of the first batch: a new document may take the path of one.
         gone = [document.id for document in changes.deleted]
         batch = [DocumentUpdate(document, None) for document in changes.touched]
         for update in self._updates(collection, changes, documents, report):

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class IndexOptions(TypedDict, total=False):
     """The options of `Memory.index`."""
 
-    name: str | None  # of the collection; goes with one folder
-    context: str | None  # one line about the collection's content; goes with one folder
+    name: str | None  # of the collection; needs exactly one folder
+    context: str | None  # one line about the collection's content; needs exactly one folder
     exclude: Sequence[str]
     force: bool  # also unchanged files
     dry_run: bool
@@ -135,9 +135,9 @@ class IndexService:
     ) -> tuple[list[Collection], list[Collection]]:
         """Returns the known collections and those to index: the folders', or every one whose root can be read."""
         if name is not None and len(folders) != 1:
-            raise UsageError("a name goes with one folder", "index one folder at a time to name it")
+            raise UsageError("--name needs exactly one folder", "index one folder at a time to name it")
         if context is not None and len(folders) != 1:
-            raise UsageError("a context goes with one folder", "index one folder at a time to describe it")
+            raise UsageError("--context needs exactly one folder", "index one folder at a time to describe it")
         context = None if context is None else " ".join(self._redactor.redact_text(context).split())
         known = list(stored)
         chosen = [] if folders else [one for one in known if not one.imported and not root_problem(one)]

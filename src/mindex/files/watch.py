@@ -47,7 +47,7 @@ def watch(
 
     A root that is missing stays indexed as it was, and is watched again when it returns. Without native events (some
     network and container file systems) the files are polled, except those that `exclude` names. A refresh that fails
-    (the database is locked for long, a folder is deleted meanwhile) is logged and repeated.
+    (the database is locked for long, a folder is deleted) is logged and repeated.
     """
     while not stop.is_set():
         try:

@@ -12,9 +12,9 @@ _MAX_HITS = 8  # that are looked at: some were shown before
 _MIN_WORDS, _MAX_WORDS = 2, 60
 # The user did not ask for a recall, so it must be surer than a search: the least relevance with a model; by keyword,
 # the least share of the question's words that a hit holds, and the least surprise (nats), without which two common
-# words are enough. docs/hooks.md has what that costs and saves.
+# words are enough. docs/agents.md has what that costs and saves.
 _FLOOR, _MIN_SHARE, _MIN_SURPRISE = 0.7, 0.42, 13.0
-# A turn beside a good hit is worth showing in a search, and here only if it is half as good by itself.
+# A turn beside a good hit is worth showing in a search, and here only if it alone is half as good.
 _OWN_SHARE = 0.5
 
 

@@ -2,7 +2,7 @@
 
 One JSON object each way and a connection. The question goes to the server rather than a vector to the hook: comparing
 vectors takes numpy and the index, which the server has in memory. A server answers only for its own database, and so
-from the space that is active there. Each server has a socket of its own, `run/PID-HASH.sock` in the data folder; the
+from the space that is active there. Each server has its own socket, `run/PID-HASH.sock` in the data folder; the
 socket of a server that was killed is removed by the next hook that finds it dead.
 """
 

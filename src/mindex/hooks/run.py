@@ -82,7 +82,7 @@ class HookRun:
         shown, agent = frozenset(state.recalled), self._settings.text("agent")
         lines = None
         if (self._folder / "run").is_dir():
-            from mindex.hooks.recall_socket import ask_server  # only where a server was once
+            from mindex.hooks.recall_socket import ask_server  # only if a server has run before
 
             lines = ask_server(
                 self._folder, self._settings.database, question, shown=shown, session=given.session, agent=agent

@@ -39,7 +39,7 @@ def _tagged(memory: Memory, kind: Kind, project: str, types: Sequence[str] = ())
 
 
 def _of_project(records: Iterable[Record], project: str, memory: Memory) -> list[Record]:
-    """Return the records that belong to a project: by their tag, by its name in them, or by an agent of its own."""
+    """Return the records that belong to a project: by their tag, by its name in them, or by its own agent."""
     own_agent = memory.settings.text("agent") != _COMMON_AGENT
     return [
         record

@@ -42,7 +42,7 @@ class TranscriptTurn:
 def read_turns(path: Path, start: int | None) -> list[TranscriptTurn]:
     """Return the turns from a byte on at which one begins; None: the transcript was never read before.
 
-    A line that is still being written is left for the next time, as is one that is no JSON. Raises OSError.
+    A line that is still being written is left for the next time, as is one that is not JSON. Raises OSError.
     """
     turns: list[TranscriptTurn] = []
     with open_regular(path) as file:

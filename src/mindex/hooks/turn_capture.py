@@ -33,7 +33,7 @@ def capture_turns(
 
 def _from_transcript(given: HookInput, path: Path, state: SessionState, *, at_end: bool) -> list[CapturedTurn]:
     if path.suffix != ".jsonl":
-        raise UsageError(f"{path} is no transcript", "Claude Code writes them as .jsonl files")
+        raise UsageError(f"{path} is not a transcript", "Claude Code transcripts are .jsonl files")
     known = state.transcript == str(path)
     read = read_turns(path, state.turn_starts if known else None)
     if not known:

@@ -1,4 +1,4 @@
-"""Whom the token of a request stands for. What was just looked up is remembered for half a second."""
+"""Find the principal of a request by its access token. Results are cached for half a second."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -12,7 +12,7 @@ from mindex.errors import AuthenticationError
 # So long a revoked token may still be served. A request that follows another one needs no look into the database.
 _REMEMBERED_SECONDS = 0.5
 _MAX_REMEMBERED = 1_000
-_THREADS = 4  # of its own: a request does not wait for a search to end before it is refused
+_THREADS = 4  # separate threads: a request does not wait for a search to end before it is refused
 
 _NO_TOKEN = "this server needs a token", "send one as `Authorization: Bearer TOKEN`; the server's owner makes them"
 

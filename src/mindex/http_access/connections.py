@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # From the first byte of a connection, or of the next request on it, to the end of its headers.
 HEADER_SECONDS = 10.0
-# In so many seconds a client must take some of an answer: 1 KB for each of them, a thousandth of a slow line.
+# Within this time a client must read part of a response: 1 KB for each second, a thousandth of a slow line.
 READ_SECONDS = 30.0
 _BYTES_PER_SECOND = 1_000
 # A peer that is gone without a word: after so long without an acknowledgement its connection is closed.
@@ -18,7 +18,7 @@ _SILENCE_SECONDS = 60
 
 
 class TimedProtocol(H11Protocol):
-    """uvicorn's protocol, which by itself waits for ever for a request's headers and for an answer to be read."""
+    """uvicorn's protocol, which alone waits for ever for a request's headers and for an answer to be read."""
 
     header_seconds = HEADER_SECONDS
     read_seconds = READ_SECONDS
@@ -76,7 +76,7 @@ class TimedProtocol(H11Protocol):
             self._read_timer = self.loop.call_later(self.read_seconds, self._check_reading, unread)
 
     def _check_reading(self, before: int) -> None:
-        """Drop a connection of which too little was read; more answers may have been written meanwhile."""
+        """Drop a connection whose client read too little; more responses may have been written in the meantime."""
         self._read_timer = None
         if self.transport.get_write_buffer_size() > before - _BYTES_PER_SECOND * self.read_seconds:
             self.transport.abort()

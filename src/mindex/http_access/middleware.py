@@ -1,6 +1,6 @@
 """The ASGI middleware of a server: who asks, whether they may, how much, how long it took.
 
-Every request passes here, whatever interface it is for.
+Every request of every interface passes here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PUBLIC = (*_PROBES, WELL_KNOWN)
 
 # What one address may send without a token that has counted before. The body has space for a form with a token.
 BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_BYTES = 300, 16_384
-_IPV6_NETWORK = 64  # bits: whoever has an IPv6 address has all of its network
+_IPV6_NETWORK = 64  # bits: a client with an IPv6 address usually has its whole network
 
 _TWO_LENGTHS = MindexError(
     "the request has both Content-Length and Transfer-Encoding",
@@ -64,7 +64,7 @@ class AccessMiddleware:
     `authenticate` returns the principal of an Authorization header; without tokens, every client is `anyone`.
     `challenge` is what the header WWW-Authenticate tells beside `Bearer`. Routes are named by `routes`; any other path
     is counted as `other`. `public` are the beginnings of paths that need no token. With `sessions`, the cookie of a
-    browser stands for its token, and a browser without one is sent to `login`.
+    browser replaces its token, and a browser without one is sent to `login`.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class AccessMiddleware:
             f"the request has more than {self._limits.body_bytes:,} bytes",
             "send less at once, or have the server's owner raise http.max_body_bytes",
         )
-        # What is posted may write, and waits for the database then; a tool that only reads says so by itself.
+        # A POST may write, and then it waits for the database; a tool that only reads sets its own deadline.
         with acting_as(principal), fail_fast(request.method != "POST"):
             await self._pass_on(request, scope, receive, send, self._limits.body_bytes, too_large)
 
@@ -201,12 +201,12 @@ class AccessMiddleware:
         return await self._authenticator.principal(self._authorization(request), recalled=recalled)
 
     def _authorization(self, request: Request) -> str:
-        """The Authorization header of a request, or what its cookie stands for."""
+        """The Authorization header of a request, or the one that its cookie replaces."""
         header = request.headers.get("authorization", "")
         return header if header or self._sessions is None else self._sessions.authorization(request)
 
     def _challenge_for(self, request: Request, error: AuthenticationError) -> str:
-        """What WWW-Authenticate says: RFC 6750 wants no error where no token was sent."""
+        """What WWW-Authenticate says: RFC 6750 requires no error if no token was sent."""
         parts = [self._challenge] if self._challenge else []
         if "authorization" in request.headers:
             parts += ['error="invalid_token"', f'error_description="{error.message}"']

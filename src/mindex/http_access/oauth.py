@@ -54,7 +54,8 @@ class AuthorizationServer:
         )
 
     def authenticate(self, token: str, agent_of: Callable[[str], str]) -> Principal:
-        """Whom a token stands for. `agent_of` returns the agent of a login, or raises AccessDeniedError.
+        """Return the principal of an access token. `agent_of` returns the agent of a login, or raises
+        AccessDeniedError.
 
         Raises AuthenticationError, ProviderError.
         """
@@ -85,7 +86,9 @@ class AuthorizationServer:
                 "try again; if it stays so, the server's owner checks http.introspection_url",
             ) from error
         if not isinstance(claims, dict):
-            raise ProviderError("the authorization server's answer makes no sense", "check http.introspection_url")
+            raise ProviderError(
+                "the authorization server's response is not a JSON object", "check http.introspection_url"
+            )
         return claims
 
 

@@ -1,4 +1,4 @@
-"""Refusals of a server: the JSON of an error, whatever part of the server refused."""
+"""Refusals of a server: the same JSON error from every part of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of browsers: a cookie stands for a token that was shown once, in a form or by a one-time link.
+"""Sessions of browsers: a cookie replaces a token that was shown once, in a form or by a one-time link.
 
 They are kept in the memory of the server and end with it. A token never goes into a cookie or an address.
 """
@@ -22,7 +22,7 @@ _MOST = 1_000  # sessions and links: the oldest ends for the next one
 
 @dataclass(slots=True)
 class Session:
-    """A browser that was let in. `token` is empty where a server needs none; `message` is shown on the next page."""
+    """A browser login session. `token` is empty if the server requires none; `message` is shown on the next page."""
 
     id: str
     token: str
@@ -86,7 +86,7 @@ class Sessions:
             self._sessions.pop(session.id, None)
 
     def authorization(self, request: Request) -> str:
-        """What the request's cookie stands for, as an Authorization header; '' where a cookie does not count."""
+        """Return the Authorization header that the request's cookie replaces; '' if the cookie does not count."""
         path = request.url.path
         if path in self._header_only or (
             self._read_only and path.startswith(self._read_only) and request.method not in ("GET", "HEAD")

@@ -33,7 +33,7 @@ class IndexedFiles:
     def find(self, path: str) -> tuple[Document, ...]:
         """Indexed files by relative path, end of path, glob, or absolute path inside a root.
 
-        `…` before the end of a path, as a digest shows it, stands for anything.
+        `…` before the end of a path, as a digest shows it, matches anything.
         Raises ForbiddenPathError for a path outside every collection.
         """
         path = path.replace("\\", "/").removeprefix("./")

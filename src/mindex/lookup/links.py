@@ -1,6 +1,6 @@
 """The references `links:ID` and `backlinks:ID` of `get`: the files that a file links to, and those that link to it.
 
-ID is the id of a chunk, which stands for its file, or the path of a file.
+ID is the id of a chunk, which means its file, or the path of a file.
 """
 
 import re
@@ -51,7 +51,7 @@ class Links:
             record = self._store.retrieval.record(id_)
             if record is None or record.kind != "chunk":
                 raise NotFoundError(
-                    f"'{reference}' is no part of a file: only files have links", "name an indexed file"
+                    f"'{reference}' is not a part of a file: only files have links", "name an indexed file"
                 )
             reference = record.document
         return self._files.find_one(reference)

@@ -75,7 +75,7 @@ class SpecialReferences:
         return None
 
     def _around(self, id_: str, count: int) -> tuple[Record, ...]:
-        """A chunk or turn with so many before and after it. Raises NotFoundError for any other record."""
+        """A chunk or turn with its neighbours before and after it. Raises NotFoundError for any other record."""
         whole = resolve_id(self._entries.store, id_)
         record = self._entries.store.retrieval.record(whole) if whole else None
         if record is None:

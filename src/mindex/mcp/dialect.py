@@ -56,7 +56,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class ServeFlags:
-    """What flags and variables of a program stand for when `serve` offers its tools."""
+    """The meaning of a program's flags and variables when `serve` offers its tools."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
     db: str = ""  # where they say that the database is
@@ -70,7 +70,7 @@ class Tools:
     """What an entry point `mindex.tools` names, under its name for `serve --tools NAME`. It is made without the SDK."""
 
     dialect: Callable[[], Dialect]  # imports the SDK; called when a server starts
-    program: str = ""  # that the tools stand in for
+    program: str = ""  # whose tools these are
     handshakes: str = ""  # the package with a prepared handshake, `handshakes/NAME.json`; '': the SDK answers it
     variables: tuple[ForeignVariable, ...] = ()  # of the program, in order: later ones win
     found: Callable[[], tuple[ForeignVariable, ...]] = tuple  # in files of the program

@@ -51,7 +51,7 @@ def allowed_hosts(host: str, public_url: str = "") -> HostCheck:
         return HostCheck(shown)
     url = urlsplit(public_url.lower())
     if url.scheme not in _PORTS or not url.netloc or "@" in url.netloc:
-        raise ConfigError(f"http.public_url '{public_url}' is no address", "write https://memory.example")
+        raise ConfigError(f"http.public_url '{public_url}' is not a URL", "write https://memory.example")
     default = f":{_PORTS[url.scheme]}"
     public = url.netloc.removesuffix(default)
     hosts = {public} if ":" in public.rpartition("]")[2] else {public, public + default}

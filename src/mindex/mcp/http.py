@@ -78,8 +78,8 @@ def bind(address: Address) -> socket.socket:
         reason = error.strerror or str(error)
         raise UsageError(f"cannot listen on {address}: {reason}", "choose another --http [HOST:]PORT") from error
     listening.set_inheritable(True)
-    # Connections take it over. asyncio sets it by itself, but not on sockets whose protocol number is 0, as here: then
-    # the body of an answer waits 40 ms for the client to confirm the headers.
+    # Connections take it over. asyncio sets it automatically, but not on sockets whose protocol number is 0, as here:
+    # then the body of an answer waits 40 ms for the client to confirm the headers.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -88,7 +88,7 @@ def refuse_public(address: Address) -> None:
     """Raise UsageError for an address that other machines reach."""
     if not address.is_loopback:
         raise UsageError(
-            f"--no-token would open this memory to everyone who reaches {address.host}",
+            f"--no-token would open this memory to every client that can reach {address.host}",
             "leave it out, or serve this machine only: --http PORT",
         )
 
@@ -131,13 +131,13 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
     async def show_metrics(request: Request) -> Response:  # noqa: ARG001 - as above
         memory, pending = host.whole_memory, None
         if await probe.answers():
-            with suppress(MindexError):  # it went down meanwhile
+            with suppress(MindexError):  # it went down in the meantime
                 pending = await run_sync(memory.embedding_queue.pending)
         return PlainTextResponse(metrics.text(memory.search_tiers(), pending, __version__), media_type=CONTENT_TYPE)
 
     @server.custom_route(MCP_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
     async def no_stream(request: Request) -> Response:  # noqa: ARG001 - as above
-        """A server without sessions has nothing to send by itself, and an open stream would delay its end."""
+        """A server without sessions never sends on its own, and an open stream would delay its end."""
         return Response(status_code=405, headers={"allow": "POST"})
 
     sessions = sessions or sessions_for(address, settings.text("http.public_url"))

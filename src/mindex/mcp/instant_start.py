@@ -74,7 +74,7 @@ class InstantStart:
                 return
 
     def _reply(self, line: bytes) -> bytes | None:
-        """The reply to a message, empty for a notification; None where the SDK must see the message."""
+        """The reply to a message, empty for a notification; None if the SDK must see the message."""
         if line.count(b"[") + line.count(b"{") > _MAX_BRACKETS:
             return None
         try:
@@ -132,7 +132,7 @@ def _encoded(reply: _Object) -> bytes:
 
 
 def _claim_stdin_and_stdout() -> tuple[int, int]:
-    """Move both to descriptors of their own: what else is printed goes to stderr, and what else reads finds nothing."""
+    """Move both to new descriptors: other output goes to stderr, and other readers see an empty stdin."""
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

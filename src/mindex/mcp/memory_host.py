@@ -60,7 +60,7 @@ class MemoryHost:
             return self._memory
 
     def peek(self, seconds: float, server_seconds: float) -> Memory | None:
-        """The memory, if it opens within so many seconds: a handshake does not wait for another process's lock.
+        """The memory, if it opens within this number of seconds: a handshake does not wait for another process's lock.
 
         `server_seconds` is for a database on a server.
         """

@@ -145,7 +145,7 @@ def _serve_stdio(start: _Start, *, instant: bool) -> None:
 def _share_one_heap() -> None:
     """Make glibc use one heap for all threads. Call it before there are threads.
 
-    By default each thread has a heap of its own, and memory that is freed in one serves no other: 20 MB in a busy
+    By default each thread has its own heap, and memory that is freed in one serves no other: 20 MB in a busy
     server. Large blocks come from the system either way, so searches and batches are as fast as before.
     """
     if sys.platform == "linux":

@@ -43,7 +43,7 @@ _START_DELAY_SECONDS = 0.05
 
 
 class MindexServer(MCPServer[Any]):
-    """The SDK's server, with a list of resources that is read anew for each request."""
+    """The SDK's server, with a list of resources that is read again for each request."""
 
     def __init__(self, host: MemoryHost, dialect: Dialect) -> None:
         toolsets = [toolset(host) for toolset in dialect.toolsets]
@@ -116,7 +116,7 @@ class MindexServer(MCPServer[Any]):
         return in_tool_words(message, self._commands)
 
     async def _start_after_reply(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Start the background work after the reply to the first message, whatever it is.
+        """Start the background work after the reply to the first message of any kind.
 
         Instructions name the collections, so a principal that sees a part of them gets the dialect's own.
         """

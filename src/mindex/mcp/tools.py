@@ -30,7 +30,7 @@ from mindex.present.to_json import Json, compact_json
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
-# Titles repeat the names; defaults and ranges stand in the descriptions, because some clients strip them.
+# Titles repeat the names; defaults and ranges are in the descriptions, because some clients strip them.
 _NOT_PUBLISHED = ("title", "default", "minimum", "maximum", "ge", "le")
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -156,10 +156,10 @@ class StrictTool(Tool):
             return self.on_error(error)
 
     async def _run(self, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-        # Some clients send null for what they leave out: it counts only where the schema offers it.
+        # Some clients send null for what they leave out: it counts only if the schema allows it.
         present = {name: value for name, value in arguments.items() if value is not None or self._offers_null(name)}
         if not _is_unicode(present):
-            raise ToolError("an argument holds half of a surrogate pair, which is no character; send whole characters")
+            raise ToolError("an argument contains half of a surrogate pair, which is invalid; send whole characters")
         try:
             validated = self.fn_metadata.validate_arguments(present)
         except ValidationError as error:

@@ -75,14 +75,14 @@ def error_reply(problem: Exception) -> JSONRPCError | None:
             if line.strip()
             else None
         )
-    # Whatever is no response lacks a result, and of what is missing the error names the object that it is missing in.
+    # A message without `result` is not a response; pydantic reports the enclosing object.
     wholes = (one["input"] for one in errors if one["type"] == "missing" and len(one["loc"]) == 2)
     message = next((one for one in wholes if isinstance(one, Mapping)), None)
     if message is not None and ("id" not in message or any(name in message for name in _RESPONSE)):
         return None
     where = ".".join(map(str, first["loc"][1:]))
     what = f"{where}: {first['msg']}" if where else first["msg"]
-    return _error(INVALID_REQUEST, _usable(message["id"]) if message else None, f"this is no request ({what})")
+    return _error(INVALID_REQUEST, _usable(message["id"]) if message else None, f"this is not a request ({what})")
 
 
 def _lacks_id(item: SessionMessage) -> bool:
@@ -91,7 +91,7 @@ def _lacks_id(item: SessionMessage) -> bool:
 
 
 def request_id(line: str) -> str | int | None:
-    """Return the id of a message that may be no valid JSON; None where it has none that could be sent back."""
+    """Return the id of a message that may not be valid JSON; None if it has no id that can be sent back."""
     depth, before = 0, ("", "")
     for found in _TOKEN.finditer(line):
         token = found[0]
@@ -115,4 +115,4 @@ def _error(code: int, id_: str | int | None, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=id_, error=ErrorData(code=code, message=message))
 
 
-_NO_ID = _error(INVALID_REQUEST, None, "this is no request (id: it must be a text or a whole number)")
+_NO_ID = _error(INVALID_REQUEST, None, "this is not a request (id: it must be a text or a whole number)")

@@ -42,7 +42,7 @@ def tokens_json(tokens: Sequence[Token], now: int) -> dict[str, Json]:
 
 
 def _token_json(token: Token) -> dict[str, Json]:
-    """A token without its hash, which is of no use to anyone."""
+    """A token without its hash, which no reader can use."""
     return {
         "name": token.name,
         "agent": None if token.rights == "metrics" else token.agent,

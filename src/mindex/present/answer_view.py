@@ -208,7 +208,7 @@ class _Shown:
         return self._filled(frame, self._answer.hits, budget, PASSAGE_TOKENS)
 
     def _filled(self, frame: A, hits: Sequence[Hit], budget: int | None, each: int) -> A:
-        """The frame with the passages of some hits; without a budget, for so many tokens `each`."""
+        """The frame with the passages of some hits; without a budget, `each` tokens per hit."""
         is_brief = isinstance(frame, BriefView)
         most = budget or (each + (_EXPLAIN_TOKENS if self._explain else 0)) * len(hits)
         sources = self._sources(hits, most)

@@ -162,7 +162,7 @@ def cut_row(head: RecordView, layout: Layout | None, gains: Sequence[float], spa
     return replace(bare, truncated=True)
 
 
-_MIN_SHOWN = 20  # characters of a text: with fewer, what stands beside it is left out
+_MIN_SHOWN = 20  # characters of a text: with fewer, the values beside it are left out
 
 
 def cut(text: str, space: Size) -> str:

@@ -15,7 +15,7 @@ def _columns(character: str) -> int:
 
 
 def fit(text: str, width: int, cut: str = "…") -> str:
-    """The text, or as much of its beginning as fits into so many columns, with a mark where it was cut."""
+    """The text, or as much of its beginning as fits into the columns, with a mark where it was cut."""
     if width_of(text) <= width:
         return text
     left, end = width - len(cut), 0

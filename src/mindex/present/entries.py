@@ -54,7 +54,7 @@ def conflicts_text(found: Sequence[MemoryInConflict]) -> str:
 
 
 def purge_preview_text(histories: Mapping[str, Sequence[Change]]) -> str:
-    """A line per entry that would be purged, by the given id: what it is, and how much history goes with it."""
+    """A line per entry that would be purged, by the given id: what it is, and how much history is deleted with it."""
     lines = []
     for given, changes in histories.items():
         if not changes:
@@ -191,7 +191,7 @@ def turns_text(turns: Sequence[Record], *, colour: bool = False) -> str:
 
 
 def sessions_text(page: SessionPage) -> str:
-    """A line per session: its id, its agent where there are several, its turns, its days, and its first words."""
+    """A line per session: its id, its agent if there are several, its turns, its days, and its first words."""
     several = len({one.agent for one in page.sessions}) > 1
     rows = [
         [

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def error_json(error: MindexError, kind: str = "") -> dict[str, Json]:
-    """`{"error": {"kind", "message", "hint"}}`, without a hint where there is none. `kind` replaces the error's own."""
+    """`{"error": {"kind", "message", "hint"}}`, without a hint if there is none. `kind` replaces the error's own."""
     shown: dict[str, Json] = {"kind": kind or error.kind, "message": _encodable(error.message)}
     if error.hint:
         shown["hint"] = _encodable(error.hint)

@@ -1,7 +1,7 @@
-"""How stored text stands in a text output: apart, so that it cannot look like a header, a note or another record.
+"""How stored text is shown in a text output: apart, so that it cannot look like a header, a note or another record.
 
 Lines that mindex writes begin in the first column. Every line of a stored text is indented, and a stored value inside a
-line of ours has no line break and no `·`. So a line that begins in the first column is ours, whatever a text holds.
+line of ours has no line break and no `·`. So a line that begins in the first column is ours, for every text.
 This costs half a token a line. Markdown, where an indented line is code, has a quote block instead: a line that begins
 with `>` is stored, any other line is ours. JSON keeps the characters as they are.
 """
@@ -16,7 +16,7 @@ _LINE_START = re.compile(f"({_BREAK.pattern})(?!{_BREAK.pattern}|\\Z)")
 _EVERY_LINE = re.compile(f"({_BREAK.pattern})(?=({_BREAK.pattern}|\\Z)?)")
 _SEPARATOR, _HARMLESS = "·", "•"
 _QUOTE = ">"
-# What a name in a line of its own is quoted for: control characters, whatever ends a line or changes its direction.
+# Reasons to quote a name that fills a line: control characters, and characters that end a line or change its direction.
 _NOT_PLAIN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -49,7 +49,7 @@ def quoted(text: str) -> str:
 def name_line(name: str) -> str:
     """Return the name of a file as one line: as it is, or as a JSON string if it holds what a line cannot show.
 
-    Quoted so, too, is a name that begins with a quotation mark: a line that does is always JSON.
+    A name that begins with a quotation mark is also quoted: a line that does is always JSON.
     """
     if not _NOT_PLAIN.search(name) and not name.startswith('"'):
         return name

@@ -11,7 +11,7 @@ _NOTHING = object()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A path, and the value there before and after, as JSON text; None where there is no value."""
+    """A path, and the value there before and after, as JSON text; None if there is no value."""
 
     path: str
     before: str | None

@@ -52,7 +52,7 @@ def _files(shown: Shown) -> str:
 
 
 def _path(row: RecordView, shown: Shown) -> str:
-    """The path of a row, with its collection where there are several; empty in a view without paths."""
+    """The path of a row, with its collection if there are several; empty in a view without paths."""
     return file_name(row.path, row.collection if shown.several_collections else "")
 
 
@@ -90,7 +90,7 @@ def _xml(shown: Shown) -> str:
 def _elements(name: str, value: Json, depth: int) -> Iterator[str]:
     """The lines of one element, indented by its depth."""
     indent = "  " * depth
-    # A key that a user chose may be no name of XML.
+    # A key that a user chose may not be a valid XML name.
     start = end = name
     if not _XML_NAME.fullmatch(name):
         start, end = f'value name="{_escaped(name, _XML_ATTRIBUTE_ESCAPES)}"', "value"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Chosen on the development set `passages_dev`, see docs/quality.md.
 _TERM_POWER = 3  # of the share of the query's weight that a passage has: many of its words say more than each alone
-_COSINE = 6.0  # e to the power of so many times the distance to the best cosine
+_COSINE = 6.0  # e to the power of this times the distance to the best cosine
 _NEIGHBOUR, _OTHER_BLOCK = 0.15, 0.05  # of the value of a passage that the one beside it has, in its block or not
 _LENGTH_POWER = 0.5  # of the length of a passage: a longer one says more
 _SEEN, _MIN_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least

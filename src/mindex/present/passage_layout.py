@@ -118,7 +118,7 @@ class Layout:
         return Size(text + edges, json_ + edges)
 
     def _joint(self, one: int, next_: int) -> str | None:
-        """What stands between two chosen passages; None: they are apart, and the second one is cited anew."""
+        """The text between two chosen passages; None: they are apart, and the second one is cited again."""
         before, behind = self.passages[one], self.passages[next_]
         if next_ == one + 1:
             return self.text[before.end : behind.start]

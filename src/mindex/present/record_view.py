@@ -19,7 +19,7 @@ from mindex.values import dataclass
 if TYPE_CHECKING:
     from mindex.present.to_json import Json
 
-OMITTED = "…"  # stands for what was left out of a line
+OMITTED = "…"  # replaces the part that was left out of a line
 _SUMMARY_WORDS = 20
 _LINE = 130  # characters: about twenty words
 _MAX_HIGHLIGHTS = 10
@@ -30,7 +30,7 @@ _COPIED = (
     "title", "type", "path", "collection", "first_line", "last_line", "domain", "instruction", "agent", "source",
     "superseded_by", "context",
 )  # fmt: skip
-_MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*|]+|\b_+|(?<!_)_+\b")  # within a word, `_` is no mark
+_MARKUP = re.compile(r"^[#>\s*\-|=`~]+|[`*|]+|\b_+|(?<!_)_+\b")  # within a word, `_` is not a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def own_fields(record: Record) -> dict[str, Json]:
 
 
 def _reported(sources: Json) -> Json:
-    """The sources of a project whose status was reported, with that: where all of them are stands in the text."""
+    """The sources of a project whose status was reported, with that status; the text lists all locations."""
     shown = ("location", "status", "message")
     return [
         {name: one[name] for name in shown if name in one}
@@ -254,7 +254,7 @@ def file_name(path: str | None, collection: str | None) -> str:
 
 
 def shortened_place(whole: str, most: int) -> str:
-    """A place in at most `most` bytes: `…/` stands for its first folders, which `get` does not need."""
+    """A place in at most `most` bytes: `…/` replaces its first folders, which `get` does not need."""
     if not whole or size_of(whole) <= most:
         return whole
     parts = whole.split("/")

@@ -63,7 +63,7 @@ class RecordsView:
 
     @property
     def tokens(self) -> int:
-        # CSV, too: its head line can cost more than the keys of one record as JSON.
+        # Also CSV: its head line can cost more than the keys of one record as JSON.
         csv = csv_text(self.rows, hits=False, several_collections=self.several_collections)
         return max(cost_of(self), count_tokens(csv))
 

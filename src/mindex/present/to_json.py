@@ -38,7 +38,7 @@ class Rule:
     rename: Mapping[str, str] = field(default_factory=dict)  # name → key
     always: tuple[str, ...] = ()  # written also with their default
     digits: Mapping[str, int] = field(default_factory=dict)  # to which numbers are rounded
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # fields that form an object of their own
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # fields that form a separate object
     flat: tuple[str, ...] = ()  # objects whose keys become keys of this one
     views: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)  # of the whole value; None: left out
 

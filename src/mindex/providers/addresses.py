@@ -53,7 +53,7 @@ class Address:
 
     @property
     def basic(self) -> str:
-        """The login as the value of a header; empty where there is none."""
+        """The login as the value of a header; empty if there is none."""
         return f"Basic {base64.b64encode(self.login.encode()).decode()}" if self.login else ""
 
 
@@ -87,7 +87,7 @@ def is_this_machine(url: str) -> bool:
 
 
 def remember_address(url: str) -> None:
-    """Store that a setting or a command named this address of this machine: other processes may then use it, too."""
+    """Store that a setting or a command named this address of this machine: other processes may then also use it."""
     if is_this_machine(url) and not (file := _file(url)).exists():
         write_small(file, {"url": str(parse_address(url))})
 

@@ -57,7 +57,7 @@ class ProviderSettings:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Stands in for a configured model that cannot be used, in any role. Every use of it raises the role's error.
+    """Replaces a configured model that cannot be used, in any role. Every use of it raises the role's error.
 
     Records are still stored and found by keyword, their vectors wait; searches go on without a reranker or a language
     model.

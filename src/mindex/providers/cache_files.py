@@ -31,7 +31,7 @@ def read_small(path: Path) -> dict[str, object] | None:
 
 
 def write_small(path: Path, values: Mapping[str, object]) -> bool:
-    """Replace the file in one step. Returns False where that is not possible."""
+    """Replace the file in one step. Returns False if that is not possible."""
     try:
         make_private_folder(path.parent)
         with replaced_file(path) as file:
@@ -42,7 +42,7 @@ def write_small(path: Path, values: Mapping[str, object]) -> bool:
 
 
 def drop_small(path: Path) -> bool:
-    """Remove the file. Returns False where that is not possible."""
+    """Remove the file. Returns False if that is not possible."""
     try:
         path.unlink(missing_ok=True)
     except OSError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from azure.identity import DefaultAzureCredential
 
-# Looking for an identity takes seconds: it is not done again for so many after it failed.
+# Looking up an identity takes seconds; after a failure, wait this long before retrying.
 _NOT_AGAIN = 60.0
 
 _lock = threading.Lock()
@@ -27,14 +27,14 @@ def is_installed() -> bool:
 
 
 def find_token(scope: str) -> str:
-    """Return a token of this machine's identity, or of who is signed in; empty where there is none.
+    """Return a token of this machine's identity, or of the user who is signed in; empty if there is none.
 
     The library keeps a token until it expires.
     """
     global _credential, _failed_at
     if not is_installed():
         return ""
-    # Only where an identity is needed: they are installed with mindex[azure], and take a second to import.
+    # Only if an identity is needed: they are installed with mindex[azure], and take a second to import.
     from azure.core.exceptions import AzureError
     from azure.identity import DefaultAzureCredential
 

@@ -109,7 +109,7 @@ class Client:
             self._httpx.close()
 
     def send(self, request: Request, seconds: float, max_bytes: int) -> Reply:
-        """Return the reply, whatever its status. Raises RequestFailed when none has arrived, whole, within `seconds`.
+        """Return the response, with any status. Raises RequestFailed when none has arrived, whole, within `seconds`.
 
         The time is for everything together: the name lookup, the connection, a server that sends byte by byte.
         """
@@ -134,7 +134,7 @@ class Client:
         except (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError, ValueError):
             raise RequestFailed("cannot be asked: its address is malformed", down=False) from None
         except httpx2.DecodingError:
-            raise RequestFailed("answers with something that is no JSON", again=True) from None
+            raise RequestFailed("answers with something that is not JSON", again=True) from None
         except httpx2.TransportError:
             through = f" (through the proxy {self.proxy})" if self.proxy else ""
             raise RequestFailed(f"broke its answer off{through}", again=True) from None
@@ -175,7 +175,7 @@ def parse_json(body: bytes) -> object:
             raise RequestFailed(f"answers with {error} where a number belongs", down=False) from None
         if body.lstrip()[:1] == b"<":
             raise RequestFailed("answers with a web page, not with JSON") from None
-        what = "with nothing" if not body.strip() else "with something that is no JSON"
+        what = "with nothing" if not body.strip() else "with something that is not JSON"
         raise RequestFailed(f"answers {what}") from None
     return value
 
@@ -205,7 +205,7 @@ def _redirected(request: Request, reply: Reply) -> Request:
     here, there = urlsplit(request.url), urlsplit(target)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
         host = there.hostname or "nowhere"
-        message = f"redirects to {quotation(f'{there.scheme}://{host}')}, where nothing was sent"
+        message = f"redirects to {quotation(f'{there.scheme}://{host}')}, and nothing was sent there"
         raise RequestFailed(message, "set the address to where the server really is", down=False)
     return Request(request.method, target, request.headers, request.body)
 
@@ -213,7 +213,7 @@ def _redirected(request: Request, reply: Reply) -> Request:
 def _guarded(work: Callable[[], T], seconds: float) -> T:
     """Do the work in a thread that is abandoned when it takes too long.
 
-    The lookup of a name and headers that arrive byte by byte have no time-out of their own.
+    The lookup of a name and headers that arrive byte by byte have no separate time-out.
     """
     from concurrent.futures import Future  # 20 ms to import, and only a request needs it
 

@@ -12,7 +12,7 @@ SERVICE = "mindex"
 
 
 def find_key(role: str, given: str, variables: Sequence[str], *, keyring: bool) -> str:
-    """Return the key for a role; empty where there is none. `given` is the one of the settings."""
+    """Return the key for a role; empty if there is none. `given` is the one of the settings."""
     if given:
         return given
     for variable in variables:

@@ -98,7 +98,7 @@ def _address(role: Role, settings: ProviderSettings, model: str) -> Address:
     """Return the server's base address: the settings' URL or the default one, without what the request adds to it."""
     if settings.provider == "azure" and not settings.url:
         remedy = f"set {role}.url to https://NAME.openai.azure.com/openai/v1"
-        raise _Unusable("azure has no address of its own", remedy)
+        raise _Unusable("azure has no default URL", remedy)
     if settings.provider == "http" and not settings.url:
         remedy = "set rerank.url, for example http://127.0.0.1:8080/v1/rerank"
         raise _Unusable("the http reranker has no address", remedy)
@@ -108,7 +108,7 @@ def _address(role: Role, settings: ProviderSettings, model: str) -> Address:
         address = parse_address(settings.url or default)
     except ValueError as error:
         remedy = f"set it, for example to {default}"
-        raise _Unusable(f"{role}.url is no address of a server: {error}", remedy) from None
+        raise _Unusable(f"{role}.url is not a server URL: {error}", remedy) from None
     ends = interface.ends.replace("{model}", re.escape(model))
     path = re.sub(f"{ends}$", "", address.path) or interface.path
     if settings.provider == "azure":
@@ -123,7 +123,7 @@ def _azure_path(role: Role, address: Address, deployment: str) -> str:
     if not deployment:
         raise _Unusable("azure needs the name of a deployment", f"set {role}.model to the deployment's name")
     if not re.fullmatch(_IN_A_PATH, deployment):
-        raise _Unusable(f"{role}.model is no name of a deployment", "set it to the deployment's name")
+        raise _Unusable(f"{role}.model is not a deployment name", "set it to the deployment's name")
     if address.path.endswith("/openai/v1"):
         return address.path
     if re.search(r"(^|&)api-version=", address.query):
@@ -134,7 +134,7 @@ def _azure_path(role: Role, address: Address, deployment: str) -> str:
 def _cloudflare_path(role: Role, path: str, model: str) -> str:
     """The path of Workers AI. A URL with a path is a gateway's; the model's name follows it."""
     if not re.fullmatch(_IN_A_PATH, model):
-        raise _Unusable(f"{role}.model is no name of a model", "set it to one that Workers AI lists")
+        raise _Unusable(f"{role}.model is not a model name", "set it to one that Workers AI lists")
     account = os.environ.get("CLOUDFLARE_ACCOUNT_ID", "").strip()
     if not path and not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", account):
         remedy = "set CLOUDFLARE_ACCOUNT_ID in the environment (the dashboard shows it beside the account's name)"

@@ -67,7 +67,7 @@ def all_at_once(jobs: Sequence[Callable[[], Check]]) -> tuple[Check, ...]:
 def _check(
     name: str, make: Callable[[], M | None], use: Callable[[M], Check], seconds: float, none: str = "none is configured"
 ) -> Check:
-    """Make, load and use a model; return the result, whatever it fails with and however long it would take."""
+    """Make, load and use a model; return a result for every failure and after a time-out."""
     result: list[Check] = []
 
     def run() -> None:

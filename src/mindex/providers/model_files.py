@@ -47,7 +47,7 @@ def at_path(name: str, hint: str) -> Iterator[Path]:
     try:
         path = Path(name).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ProviderError(f"'{name[:200]}' is no path ({error})", hint) from error
+        raise ProviderError(f"'{name[:200]}' is not a path ({error})", hint) from error
     try:
         yield path
     except OSError as error:
@@ -76,7 +76,8 @@ def read_facts(role: str, files: Sequence[Path]) -> Mapping[str, object] | None:
 def dataclass_of(facts: Mapping[str, object] | None, kind: type[T]) -> T | None:
     """Return the dataclass that `write_facts` stored as `model`; None when it was not, or with other fields."""
     values = facts.get("model") if facts else None
-    if not isinstance(values, dict) or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]  # of dataclasses
+    if not isinstance(values, dict) or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+        # of dataclasses
         return None
     return kind(**values)
 

@@ -34,12 +34,12 @@ _TEXT = (
     "opened. The answer is kept for ninety seconds, since most parcels of one delivery arrive together, and asking "
     "again for each of them made the queue longer than the shift. After that time the door asks again. If the "
     "network is down, the locker opens only for people whose card it has seen on the same day, writes down what it "
-    "did, and sends that list as soon as it can. Nobody has to be told twice: a list that arrives late is compared "
-    "with what the office knows, and only the differences are shown to whoever has the next shift. In winter the "
+    "did, and sends that list as soon as it can. No list is lost: a list that arrives late is compared "
+    "with what the office knows, and only the differences are shown to the person of the next shift. In winter the "
     "batteries last about four days without power, in summer nearly six. Each locker therefore reports its voltage "
     "every morning at seven, and a technician is sent when it falls below eleven volts, or when a report is missing "
     "for the second time in a row. Spare batteries are in the blue cabinet behind the counter; the key hangs beside "
-    "the map, and whoever takes one leaves a note with the number of the locker, the date and their name."
+    "the map, and a person who takes one leaves a note with the number of the locker, the date and their name."
 )
 
 
@@ -72,7 +72,7 @@ def _ready_made() -> Iterator[ListedModel]:
 
 
 def _of_the_hub() -> Iterator[ListedModel]:
-    """Yield the presets, pulled or not, and whatever else was pulled."""
+    """Yield the presets, pulled or not, and all other pulled models."""
     pulled = {model.name: model for model in pulled_models()}
     for row in PRESETS:
         model = pulled.pop(row.name, None)

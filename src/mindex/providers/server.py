@@ -55,7 +55,7 @@ class ServerSpec:
     title: str = ""  # what messages call the model, instead of its name and server
     given_key: str = field(default="", repr=False)
     key_variables: tuple[str, ...] = ()
-    key_header: str = ""  # a header of its own, instead of `Authorization: Bearer`
+    key_header: str = ""  # a separate header, instead of `Authorization: Bearer`
     identity: str = ""  # the scope of the Entra identity that serves instead of a key
     needs_key: bool = False
     asks_keyring: bool = True
@@ -66,7 +66,7 @@ class ServerSpec:
 
     @property
     def name(self) -> str:
-        """Provider and model; the address where no model is named."""
+        """Provider and model; the address if no model is named."""
         return f"{self.provider}/{self.model or self.address or 'default'}"
 
     @property
@@ -307,7 +307,7 @@ class Server:
         spec = self.spec
         if isinstance(failure, TimedOut):
             what = f"did not answer within {seconds:.3g} s"
-            if seconds < _NEARLY * spec.timeout:  # the caller waits no longer, whatever the settings allow
+            if seconds < _NEARLY * spec.timeout:  # the caller waits no longer, even if the settings allow it
                 return what, "see whether it hangs or is too slow: this question waits no longer for it"
             return what, f"see whether it hangs, or raise {spec.role}.timeout"
         if isinstance(failure, Unreachable):

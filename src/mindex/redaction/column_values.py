@@ -61,7 +61,7 @@ def _named_columns(text: str, line: re.Match[str]) -> tuple[str, dict[int, str]]
 
 
 def _cells(text: str, line: re.Match[str], separator: str) -> Iterator[re.Match[str]]:
-    """The cells of a line, each as the first group. The bar before the first cell of a table is no separator."""
+    """The cells of a line, each as the first group. The bar before the first cell of a table is not a separator."""
     start = line.start()
     if separator == "|":
         start += len(line[0]) - len(line[0].lstrip().removeprefix("|"))

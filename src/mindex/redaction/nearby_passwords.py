@@ -17,7 +17,7 @@ _REACH_AFTER, _REACH_BEFORE, _MAX_WORDS = 110, 70, 10
 
 
 class Link(Enum):
-    """What stands between the word and a string."""
+    """The text between the word and a string."""
 
     STATED = auto()  # a form of *to be*, a colon, an arrow: `the pw of X is Y`, `mdp: Y`
     SET = auto()  # `reset to Y`, `auf Y gesetzt`, `type Y`
@@ -59,7 +59,7 @@ _CJK_RUN = re.compile(rf"[{_CJK}]+")
 _CLAUSE_END = re.compile(
     rf"[\"'`)*]{{0,2}}(?:[.,;!?)]|\s*$|\s*\n|[ ]-|[ ][–—(]|[ ](?:{words.PARTICLES})(?![^\W\d_]))", re.IGNORECASE
 )
-# `pass` is a verb, `contra` and `passe` are words of other meanings: before a noun stands something.
+# `pass` is a verb, `contra` and `passe` are words of other meanings: before a noun there is another word.
 _VERB = re.compile(r"pass|passe|la contra|clave|пас|sandi|ww", re.IGNORECASE)
 _NOUN_BEFORE = re.compile(
     r"(?:^|[\n,;:(–—+*|/-][ ]?|\b(?:the|my|our|his|her|your|new|old|temp\w*|root|admin|wi-?fi|wlan|db|sudo|ssh|vpn"

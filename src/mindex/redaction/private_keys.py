@@ -14,7 +14,7 @@ BETWEEN_LINES = (
     r"|(?<=\n)-(?!-))*)"
 )
 _NAME = r"[A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?"
-# Whatever is between BEGIN and END, when there are enough letters of base64 in it: see `_holds_key`.
+# Everything between BEGIN and END, if there are enough letters of base64 in it: see `_holds_key`.
 _WHOLE = rf"-----BEGIN {_NAME}-----(?P<body>(?>(?:[^-]++|-(?!----))*))-{{5,6}}END {_NAME}-----"
 # Without END: lines of base64, of which a short last one belongs to it when it has the padding.
 _TRUNCATED = (

@@ -1,6 +1,6 @@
 """Private sections, such as those between `<private>` and `</private>`: cut out of every text, in every mode.
 
-`<secret>`, `<sensitive>` and `<redact>` mark them, too, but only in pairs: alone they are placeholders, as in
+`<secret>`, `<sensitive>` and `<redact>` also mark them, but only in pairs: alone they are placeholders, as in
 `--password <secret>`. A `<private>` that is not closed reaches to the end of the text.
 """
 

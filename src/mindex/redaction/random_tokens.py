@@ -1,4 +1,4 @@
-"""Tokens without a form of their own: text that a machine made, beside a word that says what it is.
+"""Tokens without a recognizable form: text that a machine made, beside a word that says what it is.
 
 The word is the name of a service that gives such tokens away, or `key`, `token`, `secret`. Texts in base64 are decoded:
 the base64 of a secret is a secret.
@@ -51,7 +51,7 @@ _SERVICES = (
     "twilio twitch twitter typeform unsplash uptimerobot vercel virustotal vonage vultr weatherstack webflow "
     "wakatime yandex zendesk zerotier zoom"
 ).split()
-# These are words, too: `token` or `key` has to be there as well.
+# These are also words: `token` or `key` must be there as well.
 _ALSO_WORDS = frozenset(
     "amplitude cohere confluence confluent discord drone elastic linear looker segment sumo surge zoom lob".split()
 )
@@ -64,7 +64,7 @@ def _service_pattern() -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z])(?:{names})(?![a-z])")
 
 
-# What stands right before a value that is no secret.
+# The text right before a value that is not a secret.
 _OTHER_NAME = re.compile(
     r"(?:sha-?\d*|md5|hash(?:es)?|checksum|digest|commit|rev|revision|etag|integrity|fingerprint|public[ _-]?key|nonce|"
     r"(?<![a-z])[a-z_-]{0,30}(?:_|-|\b)ids?|uuid|guid|version|image|model|tag|branch|file|path|cursor|class|href|src|next_token)"

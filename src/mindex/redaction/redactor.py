@@ -126,7 +126,7 @@ class Redactor:
     def redact_pair(self, first: str, second: str) -> tuple[RedactionResult, RedactionResult]:
         """Redact two texts of which the second follows the first, as the sides of a turn do.
 
-        A secret that begins in the first and ends in the second, or is named in the first and stands in the second, is
+        A secret that begins in the first and ends in the second, or is named in the first and is in the second, is
         removed from both. Raises SecretError in strict mode.
         """
         results = self.redact(first), self.redact(second)

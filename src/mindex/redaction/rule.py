@@ -9,9 +9,10 @@ from mindex.values import dataclass
 Check = Callable[[re.Match[str]], bool]
 Find = Callable[[re.Match[str]], Iterable[tuple[int, int]]]
 
-# A pattern with a check matches so many characters of a value; the rest of a secret is found when it is confirmed.
+# A pattern with a check matches this number of characters of a value; the rest of a secret is found when it is
+# confirmed.
 LIMIT = 128
-# A token has at least so many characters.
+# The minimum number of characters of a token.
 UNBROKEN = 15
 
 
@@ -25,12 +26,11 @@ class Rule:
     """The pattern is tried where one of `starts` occurs; without any, all over a text that has one of `hints`.
 
     `source` follows `head`, which is asked first and once for all rules that have it: most words that begin like
-    `access` go on otherwise than `access key`. The group `v` is the secret, or the whole match where there is no such
+    `access` go on otherwise than `access key`. The group `v` is the secret, or the whole match if there is no such
     group; `check` decides in the end. With `find`, the secrets are those that it yields: they are near the match;
-    `in_run` are words and parts of
-    words of which a run without blanks has to have one.
-    Rules in `any_case` have their `starts` in lower case. `wraps`: the secret may go on in the next line. `unbroken`,
-    unless it is 0: what the pattern matches has no blank, and at least so many characters.
+    `in_run` are words and parts of words of which a run without blanks has to have one. Rules in `any_case` have their
+    `starts` in lower case. `wraps`: the secret may go on in the next line. `unbroken`, unless it is 0: what the pattern
+    matches has no blank, and at least this number of characters.
     """
 
     kind: str
@@ -52,15 +52,3 @@ class Rule:
 
     def compiled(self, source: str) -> re.Pattern[str]:
         return _compiled(source, self.any_case)
-
-
-def any_case(
-    kind: str,
-    source: str,
-    starts: tuple[str, ...],
-    check: Check | None = None,
-    hints: tuple[str, ...] = (),
-    head: str = "",
-) -> Rule:
-    """A rule whose words are found in upper and lower case."""
-    return Rule(kind, source, starts, check, any_case=True, hints=hints, head=head)

@@ -41,7 +41,7 @@ _BRACKET_OR_SPACE = re.compile(r"[\s\[\](){}]")
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[^\W\d_]")
 _CAMEL_CASE = re.compile(r"[a-z][A-Z]")
-# Before the key: an option of a command, a line of code, or a name that is no key to anything
+# Before the key: an option of a command, a line of code, or a name that is not a key to anything
 # (`AWS::IAM::AccessKey`, `arn:…:1234:secret:`, `NextToken`, `publicKeyToken`).
 _OPTION = re.compile(r"--[\w-]*$")
 _CODE = re.compile(r"[.,(]|\b(?:const|let|var|val|final|auto|string)\b", re.IGNORECASE)
@@ -157,7 +157,7 @@ def is_generated_password(value: str) -> bool:
 
 
 def is_value_first(match: re.Match[str]) -> bool:
-    """`hunter22 is my password`: digits among letters, whatever the length."""
+    """`hunter22 is my password`: digits among letters, of any length."""
     value = match["v"]
     return len(_DIGIT.findall(value)) > 1 and not is_placeholder(value) and _is_strong(value)
 
@@ -169,7 +169,7 @@ def is_in_link(match: re.Match[str]) -> bool:
 
 
 def is_mount_password(match: re.Match[str]) -> bool:
-    """The password among the options of a mount, whatever it looks like; an argument of a call is not one."""
+    """The password among the options of a mount, in any form; an argument of a call is not one."""
     line = match.string[max(0, match.start() - 200) : match.start()].rpartition("\n")[2]
     return "(" not in line and is_in_link(match) and not is_expression(match["v"])
 
@@ -315,7 +315,7 @@ _VOWEL = re.compile(r"[aeiou]")
 
 
 def scrambled(value: str) -> bool:
-    """Letters and digits change places often, or stand together as in no word: a machine wrote this."""
+    """Letters and digits alternate often, or in a way that no word has: a machine wrote this."""
     if len(set(value)) < 7:
         return False
     changes = len(_BOUNDARY.findall(value))
@@ -331,7 +331,7 @@ def _secret(match: re.Match[str]) -> str:
 
 
 def is_scrambled(match: re.Match[str]) -> bool:
-    """No words with digits: a prefix that code has, too, needs more than a digit."""
+    """No words with digits: a prefix that code also has needs more than a digit."""
     return scrambled(_secret(match)[:64])
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from mindex.redaction.secret_finder import SecretSpan, find_secret_spans
 from mindex.redaction.user_rules import UserRule
 
-_NEAR = 4_000  # a private key is about so long
-# What may stand between the two: the token was cut, a label is before its value, or the lines go on.
+_NEAR = 4_000  # about the length of a private key
+# The text that may be between the two: the token was cut, a label is before its value, or the lines go on.
 _GLUES = ("", " ", "\n")
 
 

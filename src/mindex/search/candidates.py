@@ -21,10 +21,10 @@ class SignalWeights:
 class Candidates:
     """Keyword and vector candidates of a query, and what is known about each.
 
-    `cosines` are on the scale of the built-in model, whatever the model; `cosine_zscores` say how far each is above the
-    cosines of unrelated texts, in deviations. `matched_shares` are the shares of the query's idf weight that the first
-    keyword hits contain, `surprises` how unlikely that is by chance, in nats. `fluency` is how fluently the model reads
-    each vector hit (0…1). `unembedded` are keyword hits without a vector yet.
+    `cosines` are on the scale of the built-in model, also with another model; `cosine_zscores` say how far each is
+    above the cosines of unrelated texts, in deviations. `matched_shares` are the shares of the query's idf weight that
+    the first keyword hits contain, `surprises` how unlikely that is by chance, in nats. `fluency` is how fluently the
+    model reads each vector hit (0…1). `unembedded` are keyword hits without a vector yet.
     """
 
     keyword: Sequence[ScoredRecord] = ()

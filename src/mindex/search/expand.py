@@ -24,7 +24,7 @@ _EACH = 2
 # forty in tests/search/query_variants.tsv, this keeps 22 of 23 that keep the meaning and 5 of 17 that drift; by
 # their words, 5 and 7 were kept.
 _MIN_CLOSENESS = 1.6
-# Where no embedding model says so, it is one that shares less of the query's words than this.
+# If no embedding model decides, it is one that shares less of the query's words than this.
 _MIN_SHARED = 0.25
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+")
@@ -95,7 +95,7 @@ class QueryExpander:
                     self._store.caches.put(EXPANSION_CACHE, self._key(query), json.dumps(asdict(variants)).encode())
         except ProviderError as error:
             return Variants(), f"not expanded: {error}"
-        except Exception as error:  # whatever a model fails with, the query itself is still answered
+        except Exception as error:  # after any failure of the model, the query itself is still answered
             return Variants(), f"not expanded: the language model failed ({type(error).__name__}: {error})"
         variants = faithful_variants(query, variants, close_variants(query, variants, embedder))
         if not variants:

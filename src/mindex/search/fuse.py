@@ -92,7 +92,7 @@ def weighted(candidates: Candidates, weight: float = 0.7) -> Fused:
 
 
 def signals(candidates: Candidates, weight: float = 0.4) -> Fused:
-    """The text counts so much; importance, recency and frequency share the rest."""
+    """The weight of the text; importance, recency and frequency share the rest."""
     shares = candidates.signal_weights
     total = shares.importance + shares.recency + shares.frequency
     keyword, vector = _shares_of_best(candidates.keyword), _shares_of_best(candidates.vector)
@@ -124,7 +124,7 @@ class Fusion:
     refines_words: bool = False  # keyword scores are corrected for word pairs and the matched share
     needs_signals: bool = False  # importance, age and use of every candidate
     one_list: bool = False  # one score of the text, whichever list has it: there are no two to weigh
-    vectors_decide: bool = False  # a record that has no vector yet is hardly found, whatever its words
+    vectors_decide: bool = False  # a record that has no vector yet is hardly found by its words
     adds_scores: bool = False  # sums of weighted scores: twice the weights, twice the score
     weighs_lists: bool = True  # its weight is the share of the vector candidates, or of the text
 
@@ -138,7 +138,7 @@ FUSIONS: Mapping[str, Fusion] = {
 }
 
 
-# The judgement orders by itself: its keyword scores are refined, and there are no two lists to weigh.
+# The judgement orders alone: its keyword scores are refined, and there are no two lists to weigh.
 _JUDGED = Fusion(blend, refines_words=True, one_list=True)
 FUSION_NAMES = (JUDGED, *FUSIONS)
 

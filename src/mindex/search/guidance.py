@@ -12,7 +12,7 @@ _MAX_NAMED = 100
 
 
 def expired_note(count: int, guidance: Guidance) -> str:
-    """Says that so many expired entries match, and how they are shown."""
+    """Say how many expired entries match, and how to show them."""
     what = "it" if count == 1 else "them"
     shown = f"{guidance.include_expired} shows {what}" if guidance.include_expired else f"no search shows {what}"
     return f"{count} expired; {shown}"
@@ -45,7 +45,7 @@ def unfinished_note(store: Store, guidance: Guidance) -> str:
 
 
 def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
-    """Says that nothing can be found, whatever the words; '' when something could."""
+    """Say that no query can find anything; '' if one can."""
     if not store.retrieval.term_statistics(()).records:
         return (
             _limits_note(store, filters.agent)
@@ -60,7 +60,7 @@ def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
     ):
         return limits
     if filters == everything:
-        return f"agent {filters.agent} was told nothing yet, and no folder is indexed; {guidance.fill}"
+        return f"agent {filters.agent} has no entries, and no folder is indexed; {guidance.fill}"
     if filters == replace(everything, kinds=("memory",)):
         return f"agent {filters.agent} has no memories yet; {guidance.add}"
     filtered: Mapping[str, tuple[str, ...]] = {

@@ -20,6 +20,6 @@ BY_WORDS: Mapping[KindGroup, tuple[float, ...]] = {
 }
 NAMED: Mapping[str, float] = {"heading": 2.34, "title": 3.18, "file": 2.01, "defined": 2.0, "literal": 1.0}
 NEIGHBOUR = 1.81
-# Below both, no candidate stands out: of the questions with an answer, .2 % are told that nothing is relevant.
+# Below both, no candidate stands out: of the questions with an answer, .2 % get "nothing is relevant".
 MIN_LOG_ODDS = -2.5
 MIN_COSINE = 0.25

@@ -13,7 +13,7 @@ from mindex.store.base import KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules.bm25 import MIN_SCORE
 from mindex.values import dataclass
 
-# So many of each group of kinds are looked at more closely; those below are taken to contain no more than the least.
+# This number of each group of kinds is examined more closely; those below are taken to contain no more than the least.
 DESCRIBED = 50
 
 

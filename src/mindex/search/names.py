@@ -79,7 +79,7 @@ def _defines(query: QueryName, record: Record) -> bool:
 
 
 def _literal(text: str) -> re.Pattern[str] | None:
-    """A pattern for a word that is no everyday one: it contains a sign, a digit or a capital inside."""
+    """A pattern for a word that is not an everyday one: it contains a sign, a digit or a capital inside."""
     if " " in text or not (_SIGN.search(text) or is_identifier(text)):
         return None
     return re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])")

@@ -21,7 +21,7 @@ from mindex.values import dataclass
 if TYPE_CHECKING:  # most pages have no turns and no conflict (tests/test_costs.py)
     from mindex.entries.conflict_rules import Difference
 
-# So many of the best entries are compared, whatever the page: the first hit must not depend on its size.
+# This number of the best entries is compared, for every page: the first hit must not depend on its size.
 _WINDOW = 10
 _STEP = 1e-6  # between the members of a group, in log-odds: all are shown with the relevance of the best
 _MAX_SENTENCES = 4  # of an entry

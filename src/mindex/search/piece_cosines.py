@@ -24,7 +24,7 @@ def with_piece_cosines(store: Store, model: Model, vector: VectorArray, hits: Se
 
 
 def term_weights(statistics: TermStatistics | None) -> dict[str, float]:
-    """The weight of each token of the query: the rarer it is, the larger; empty where tokens were not counted."""
+    """The weight of each token of the query: the rarer it is, the larger; empty if tokens were not counted."""
     if statistics is None:
         return {}
     return {token: idf(count, statistics.records) for token, count in statistics.frequency.items()}

@@ -45,7 +45,7 @@ class ParsedQuery:
     words: tuple[QueryWord, ...]
     node: KeywordNode | None
     strict: bool = False
-    pairs: tuple[Phrase, ...] = ()  # of plain words: those that stand side by side in the query
+    pairs: tuple[Phrase, ...] = ()  # of plain words: those that are neighbours in the query
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class ParsedQuery:
 
     @property
     def excluded(self) -> KeywordNode | None:
-        """What no record that the query finds may match; None where it excludes nothing."""
+        """What no record that the query finds may match; None if it excludes nothing."""
         return _excluded(self.node) if self.strict and self.node is not None else None
 
     @property
@@ -74,7 +74,7 @@ def parse(text: str) -> ParsedQuery:
     """Strictly if it uses the language and is valid; as plain words otherwise."""
     text = (
         text[:MAX_QUERY].encode("utf-8", "replace").decode().replace("\0", " ").strip()
-    )  # a lone surrogate is no text
+    )  # a lone surrogate is not text
     lexemes = [(str(match.lastgroup), match[0]) for match in _LEXER.finditer(text)]
     if any(kind in ("phrase", "field", "operator", "prefix") for kind, _ in lexemes):
         try:
@@ -165,7 +165,7 @@ def _exactly(word: QueryWord, column: str | None) -> KeywordNode | None:
         nodes.append(Phrase(word.words, column))
     nodes.extend(Term(whole, column) for whole in word.identifiers)
     if column in ("text", "summary") and (word.identifiers or len(word.words) == 1):
-        # `typescript` stands for the `TypeScript` of a text, too, which is whole only in the column of identifiers.
+        # `typescript` also means the `TypeScript` of a text, which is whole only in the column of identifiers.
         nodes.extend(Term(whole, "identifiers") for whole in word.identifiers or word.words)
     return any_of(nodes)
 
@@ -269,7 +269,7 @@ class _Parser:
         if len(words) != 1 or len(words[0].words) != 1:
             raise _Invalid
         self._note(text, words)
-        # The index holds stems: `programming*` must find what `program` stands for, too.
+        # The index holds stems: `programming*` must also find the words whose stem is `program`.
         return any_of([Prefix(fold(text), column), Term(words[0].words[0], column)])
 
     def _word(self, text: str, column: str | None) -> KeywordNode | None:

@@ -12,7 +12,7 @@ from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
 from mindex.values import dataclass
 
-# Before the key of a text that is no query: a model may read the two differently.
+# Before the key of a text that is not a query: a model may read the two differently.
 _ANSWERS = "an answer\n"
 
 
@@ -55,7 +55,7 @@ class Pending:
 
 
 class QueryEmbedder:
-    """Embeds queries in a thread of its own, so that the keyword search can run meanwhile.
+    """Embed queries in a separate thread, so that the keyword search can run at the same time.
 
     `wait` bounds how long a query may wait for a model that is still loading; None waits until it is there, so
     that two runs of a command never differ. `timeout` bounds how long a loaded one may take for a query.
@@ -95,7 +95,7 @@ class QueryEmbedder:
             pending.run()
 
     def finish(self, pending: Pending, *, patient: bool = False) -> QueryVector:
-        """The vector, as soon as it is there or waiting longer makes no sense.
+        """The vector, as soon as it is there or waiting longer is useless.
 
         A `patient` caller, who can do nothing without it, gives a model that is loading the time of a loaded one.
         """
@@ -108,7 +108,7 @@ class QueryEmbedder:
             return QueryVector(None, f"the embedding model {slow}; answered by keyword")
         except EmbeddingError as error:
             return QueryVector(None, f"no vectors: {error}")
-        except Exception as error:  # whatever a model fails with, the keyword candidates remain
+        except Exception as error:  # after any failure of the model, the keyword candidates remain
             return QueryVector(None, f"no vectors: the embedding model failed ({type(error).__name__}: {error})")
 
     def _embed(self, text: str, kept: bytes | None, *, answer: bool) -> VectorArray:
@@ -117,7 +117,7 @@ class QueryEmbedder:
 
             return np.frombuffer(kept, np.float32)
         vector: VectorArray = self.embedder.embed([text])[0] if answer else self.embedder.embed_query(text)
-        # The key anew: a model whose dimensions came from its server has another fingerprint by now.
+        # The key again: a model whose dimensions came from its server has another fingerprint by now.
         self._store.caches.put(QUERY_CACHE, self._key(text, answer=answer), vector.astype("float32").tobytes())
         return vector
 

@@ -71,7 +71,7 @@ _PLAN = re.compile(
     r"\b(?:should|shall|will|going to|can|could|would|due|planned|soll|sollte|sollten|werde|werden|wird|kann|konnte"
     r"|fallig|geplant|dois|devrais|devrait|vais|va|peux|prevus?|puedo|debo|deberia|voy|sera|previsto)\b"
 )
-# Words that ask for whatever is there.
+# Words that ask for everything.
 _ANYTHING = frozenset(
     """
     do did done happen happened happening change changed changes learn learnt learned new going go went notes
@@ -138,7 +138,7 @@ def _event_time(store: Store, text: str, now: int, filters: Filters) -> QueryTim
 
 
 def _entry_about(store: Store, words: str, least: int, now: int, filters: Filters) -> Record | None:
-    """The best memory or turn with all of some words, which are at least so many."""
+    """The best memory or turn with all of some words, if they are at least this many."""
     tokens = parse_plain(words).tokens[:_MAX_EVENT_WORDS]
     if len(tokens) < least:
         return None

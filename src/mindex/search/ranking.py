@@ -40,15 +40,15 @@ if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
     from mindex.search.rerank import RerankStage
 
 NO_CONFIDENT_MATCH = "no confident match; these may help"
-# So many are read by a reranker, whatever the page: the order must not depend on its size.
+# A reranker reads this number, for every page: the order must not depend on its size.
 RERANKED = 40
-# So many turns, the best of all, lift those beside them.
+# This number of turns, the best of all, lift those beside them.
 _LIFTING = 50
-# So many candidates that contain all of the query are compared with it by name.
+# This number of candidates that contain all of the query is compared with it by name.
 _MAX_NAMED = 30
-# So many candidates are read for the dates in their texts, if the query names a time.
+# This number of candidates is read for the dates in their texts, if the query names a time.
 _MAX_DATED = 60
-# A later stage may lift a candidate by so much: those this far below the page are read with it.
+# A later stage may lift a candidate by at most this: those this far below the page are read with it.
 _MAX_LIFT = 3.0
 
 
@@ -100,7 +100,7 @@ def rank(
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
     order = scores.ordered()
     judged = scores if is_judged(query) else odds
-    # A record with every word of the query is never hidden, and no reranker hides what stood out before.
+    # A record with every word of the query is never hidden, and no reranker hides a record that stood out before.
     something = candidates.matched_share >= 1 or stands_out(judged, candidates)
     if query.rerank:
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
@@ -256,7 +256,7 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
 
 
 def candidates_read(query: Query) -> int:
-    """Of so many of the best candidates the ranking signals are read."""
+    """The number of best candidates whose ranking signals are read."""
     return query.offset + max(query.limit, WINDOW) + WINDOW
 
 

@@ -1,7 +1,6 @@
 """Reranking: a cross-encoder scores query and text together for the first candidates, blended with the score so far.
 
-The order among the first forty may change; none of them leaves the span of their scores, so whatever stands below
-them stays below.
+The order among the first forty may change; none of them leaves the span of their scores, so all others stay below them.
 """
 
 import hashlib
@@ -19,12 +18,12 @@ from mindex.store.base import Store
 from mindex.store.cache_kinds import RERANK_CACHE
 from mindex.values import dataclass
 
-# So much of a text tells its script.
+# This number of characters of a text shows its script.
 _GLANCE = 800
 _SCORE = struct.Struct("<d")
 # Raise it whenever another passage is chosen of a text: what is kept are the scores of what was read.
 _PASSAGES = "2"
-# Among turns its score counts for so much more: each is short, and words and vectors say little about the speaker.
+# Among turns its score is multiplied by this: each is short, and words and vectors say little about the speaker.
 _AMONG_TURNS = 1.75
 # What its reading is worth in log-odds, up or down.
 READING = 1.5
@@ -67,7 +66,7 @@ class RerankStage:
             try:
                 made = self._reranker.score(query, _Passages(query, missing), seconds=self._seconds)
                 fresh = {record.id: score for record, score in zip(missing, made, strict=True)}
-            except Exception as error:  # whatever a model fails with, the order so far stands
+            except Exception as error:  # after any failure of the model, the order so far is kept
                 return Reranked({}, _failure_note(error))
             self._store.caches.put_many(RERANK_CACHE, {keys[id_]: _SCORE.pack(score) for id_, score in fresh.items()})
             known |= fresh

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from mindex.search.expand import Variants
     from mindex.search.query_embedding import QueryEmbedder
 
-# Records of the past have no stored vector: so many of them are embedded for one query.
+# Records of the past have no stored vector: at most this number of them is embedded for one query.
 _MAX_EMBEDDED = 200
-# So many of each kind are retrieved from the window that a query names.
+# This number of each kind is retrieved from the window that a query names.
 _MAX_BETWEEN = 50
-# If it has none, so many from before it, and as many from the time after it: as long again and a week.
+# If it has none, this number from before it, and as many from the time after it: as long again and a week.
 _MAX_BESIDE = 3
 _BESIDE_MS = 7 * DAY_MS
 LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
@@ -71,7 +71,7 @@ class Retrieved:
     candidates: Candidates
     notes: tuple[str, ...] = ()
     past: Mapping[str, Record] = field(default_factory=dict)  # records as they were then, if they changed since
-    vacant: bool = False  # there is nothing that could have been found, and the notes say so
+    vacant: bool = False  # no query can find anything, and the notes say so
     vector: VectorArray | None = None  # of the query, if vectors were compared
     statistics: TermStatistics | None = None  # how common the query's tokens are, if they were counted
 
@@ -107,7 +107,7 @@ def retrieve(of: Retrieval, query: Query, parsed: ParsedQuery | None = None) -> 
         candidates = replace(candidates, unembedded=unembedded)
         notes.append(unembedded_note(len(unembedded), query.guidance))
     if query.filters.as_of is not None:
-        notes.append("files answer as they are now; what was told, as it stood then")
+        notes.append("files are searched as they are now; entries as they were then")
         if len(past) >= _MAX_EMBEDDED:
             notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
     vector = vector if nearest is not None else None
@@ -147,7 +147,7 @@ def _keyword(of: Retrieval, query: Query, parsed: ParsedQuery, past: Mapping[str
         of.limit,
     )
     if of.space is not None and found.active_space != of.space:
-        raise SpaceChangedError("everything was embedded anew with another model meanwhile", "ask again")
+        raise SpaceChangedError("the embedding model changed during this search", "search again")
     return keyword_candidates(found, parsed, refining)
 
 
@@ -232,7 +232,7 @@ def retrieve_between(of: Retrieval, query: Query, own: Retrieved, after: int, be
 
 
 def _entries_of(of: Retrieval, span: Filters) -> list[ScoredRecord]:
-    """The newest memories and turns of a span of time, whatever they say; if it has none, those nearest to it."""
+    """The newest memories and turns of a span of time, with any text; if it has none, those nearest to it."""
     entries = span if span.kinds else replace(span, kinds=("memory", "turn"))
     found = of.store.retrieval.list(entries, limit=_MAX_BETWEEN).records
     if not found and span.after is not None and span.before is not None:

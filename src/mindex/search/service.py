@@ -68,7 +68,7 @@ class SearchService:
     ) -> None:
         """`redact` cleans what an expanding language model is shown. `query_wait` and `guidance`: see `Memory`.
 
-        `settle` waits at most so many seconds for entries that are being embedded.
+        `settle` is the maximum number of seconds to wait for entries that are being embedded.
         """
         self._store = store
         self._settings = settings
@@ -173,7 +173,7 @@ class SearchService:
         """The words of a query without the most common ones, as long as these weigh less than a share of it.
 
         No record without one of them holds that share of the query, and searching for common words takes longest.
-        Words that no record holds weigh, and are left out, too; '' when no other ones are left.
+        Words that no record contains have weight, but are also left out; '' when no other ones are left.
         """
         sought = parse(query).terms.tokens
         tokens = {word: sought.intersection(analyze(word).words) for word in query.split()}
@@ -209,7 +209,7 @@ class SearchService:
             retrieved = retrieve(retrieval, query)
         except EmbeddingError as error:
             retrieval, retrieved = self._retrieved_again(query, error)
-        if retrieval.space is not None and (notes := self._selection.notes()):
+        if query.mode != "keyword" and (notes := self._selection.notes()):
             retrieved = replace(retrieved, notes=(*retrieved.notes, *notes))
         return rank(retrieval, retrieved, query, self._ranking, self._stages, domain)
 
@@ -297,7 +297,7 @@ class SearchService:
     def _with_guidance(self, query: Query, answer: Answer, domain: str | None) -> Answer:
         """The answer with notes on what its caller can do, where it has no hit that is sure.
 
-        Expired entries are searched again only where there are some.
+        Expired entries are searched again only if there are some.
         """
         sure = any(not hit.weak for hit in answer.hits) and answer.tier != "substring"
         if (sure and LOOSELY_FOUND not in answer.notes) or query.offset:

@@ -79,7 +79,7 @@ def _unknown_text(suggestions: Iterable[Suggestion]) -> str:
 def correct(store: Store, query: str, filters: Filters) -> Correction | None:
     """The corrected query, or None when every word is known or none resembles a word in scope.
 
-    Quoted words are meant as they are. A word is suggested only where a record that the filters admit holds it, so that
+    Quoted words are meant as they are. A word is suggested only if a record that the filters admit contains it, so that
     no agent learns words of another one.
     """
     found: dict[str, Suggestion] = {}
@@ -108,7 +108,7 @@ def _unknown_words(store: Store, query: str) -> dict[str, QueryWord]:
         text = (match["word"] or "").strip(_EDGE)
         if _MIN_LETTERS <= len(text) <= _LONGEST and len(analysed := analyze_query(text)) == 1:
             (word,) = analysed
-            skipped = word.stop or word.unsegmented or not word.words  # marks alone are no tokens
+            skipped = word.stop or word.unsegmented or not word.words  # marks alone are not tokens
             if word in sought and not skipped and not _token(word).isdecimal():
                 words[text] = word
     known = store.retrieval.term_statistics([_token(word) for word in words.values()])
@@ -118,7 +118,7 @@ def _unknown_words(store: Store, query: str) -> dict[str, QueryWord]:
 
 
 def _token(word: QueryWord) -> str:
-    """The one token that stands for a word: of an identifier, the whole of it."""
+    """The one token of a word: of an identifier, the whole of it."""
     return word.identifiers[-1] if word.identifiers else word.words[0]
 
 
@@ -131,7 +131,7 @@ def _suggestion(store: Store, text: str, word: QueryWord, filters: Filters) -> S
         records = store.retrieval.records([hit.id for hit in hits])
         forms = {form: edit_distance(typed, fold(form), 2) for one in records for form in _as_written(one, token)}
         nearest = min(forms, key=lambda form: forms[form], default=None)
-        # Stems are nearer to each other than the words that they stand for: `morn` is the one of `morning`.
+        # Stems are nearer to each other than the words that have them: `morn` is the one of `morning`.
         if nearest is not None and forms[nearest] <= (2 if len(text) >= _MIN_FOR_TWO else 1):
             meant.setdefault(nearest, token)
         if len(meant) == _MAX_SUGGESTED:
@@ -173,7 +173,7 @@ def _one_edit(word: str) -> Iterator[str]:
 
 
 def _alphabet(word: str) -> str:
-    """The letters that may be missing in a word: those of its script; in an identifier `_`, too."""
+    """The letters that may be missing in a word: those of its script; in an identifier also `_`."""
     more = {
         letter
         for start in {ord(character) & ~63 for character in word if not character.isascii()}
@@ -184,7 +184,7 @@ def _alphabet(word: str) -> str:
 
 
 def edit_distance(one: str, other: str, most: int) -> int:
-    """How many edits lead from one text to another, two swapped letters being one; `most` + 1 stands for more."""
+    """How many edits lead from one text to another, two swapped letters being one; `most` + 1 means more."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     above: list[int] = []

@@ -13,7 +13,7 @@ from mindex.values import dataclass
 # conversations and documentation, see docs/quality.md.
 _SAME_SOURCE: Mapping[KindGroup, float] = {"turn": 0.6, "file": 2.0, "entry": 0.0}
 _SAME_TEXT = 4.0
-# So many of the best are chosen from at a time.
+# Choose from this number of the best at a time.
 WINDOW = 50
 
 

@@ -9,7 +9,7 @@ from mindex.present.record_view import summary_of
 from mindex.store.base import KeywordQuery, Store
 from mindex.text_match import identifier_around, literal_ranges
 
-# Letters alone say little: less than the floor asks for, whatever they match.
+# Letters alone say little: less than the floor asks for, even if they match.
 _RELEVANCE = 0.1
 _MAX_LITERALS = 20
 _MIN_LETTERS, _MIN_UNSEGMENTED = 3, 2
@@ -24,7 +24,7 @@ def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ..
 
     An identifier among other words does not count if records hold it as a word: those were judged already, by meaning,
     and `long-lasting` in a question does not say what is sought. With `query.inside_words` one of the query's words is
-    enough, and it may stand in the middle of another word; records that hold more of them come first.
+    enough, and it may be in the middle of another word; records that hold more of them come first.
     """
     literals = tuple((_words(text) if query.inside_words else literal_texts(text))[:_MAX_LITERALS])
     if not query.inside_words and len(text.split()) > 1:
@@ -52,7 +52,7 @@ def substring_answer(store: Store, query: Query, text: str, notes: tuple[str, ..
 
 
 def _is_word(store: Store, literal: str, filters: Filters) -> bool:
-    """Whether a record in scope holds this single word or identifier as a word of its own."""
+    """Whether a record in scope holds this single word or identifier as a separate word."""
     words = analyze_query(literal)
     if len(words) != 1 or words[0].unsegmented:
         return False

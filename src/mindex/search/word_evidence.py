@@ -6,15 +6,15 @@ from math import exp, log
 from mindex.store.base import TermStatistics
 
 # How often a word of a query occurs in a text of usual length by chance: as often as in the store, and, since a small
-# store says little about that, as in so many other texts, in which it is rare.
+# store says little about that, as in this number of other texts, in which it is rare.
 _PRIOR_TEXTS, _PRIOR_RATE = 1_000, 0.004
 _USUAL_LENGTH, _SHORTEST, _LONGEST = 100, 5, 400
-# A word is rare if each of its parts surprises by so much, in nats.
+# A word is rare if each of its parts surprises by at least this, in nats.
 _RARE = 3.0
 
 
 def idf(frequency: int, records: int) -> float:
-    """The weight of a word that so many of all records contain."""
+    """The weight of a word that `containing` of all records contain."""
     return log(1 + (max(0, records - frequency) + 0.5) / (frequency + 0.5))
 
 

@@ -275,10 +275,10 @@ class EntryStore(Protocol):
     ) -> tuple[RestoreOutcome, ...]:
         """Store rows as they are, with ids, times and history, in one transaction. Returns what became of each.
 
-        A row that exists is a duplicate, one whose id or unique field belongs to another record a conflict. What is
-        stored stays as it is, but that a record with the text of a row is found by the row's `foreign_ids`, too.
-        Numbers that are free are kept, natively and in other programs. With a preview nothing is stored: the outcomes
-        say what would be, and the preview remembers the rows, so that later ones are judged as if they had been stored.
+        A row that exists is a duplicate, one whose id or unique field belongs to another record a conflict. Stored rows
+        stay as they are, but a record with the text of a row is also found by the row's `foreign_ids`. Numbers that are
+        free are kept, natively and in other programs. With a preview nothing is stored: the outcomes say what would be,
+        and the preview remembers the rows, so that later ones are judged as if they had been stored.
         """
 
     def restore_links(self, links: Sequence[tuple[str, Link]]) -> int:
@@ -318,7 +318,7 @@ class EntryStore(Protocol):
         """Whether a live turn has this id and its facts were not extracted yet."""
 
     def mark_extracted(self, id_: str, facts: int) -> None:
-        """Note that so many facts were extracted from a turn: `unextracted` does not return it again."""
+        """Store the number of facts that were extracted from a turn: `unextracted` does not return it again."""
 
     def record_extraction_failure(self, id_: str) -> None:
         """Note that one more attempt to extract a turn's facts failed; nothing if another process has succeeded."""
@@ -433,7 +433,7 @@ class VectorStore(Protocol):
         """
 
     def pack(self) -> None:
-        """Called after many vectors were stored: whatever makes the next process start fast."""
+        """Called after many vectors were stored: prepare the next process to start fast."""
 
     def stored(self, model: Model, ids: Sequence[str]) -> dict[str, VectorArray]:
         """The vectors of those records that have some in this space, one row per piece."""
@@ -459,8 +459,8 @@ class VectorStore(Protocol):
     def switch_space(self, model: Model) -> bool:
         """Make the space that was filled the active one, unless it lacks a record that the old one has.
 
-        Checked and done in one transaction. Returns whether it is active. Raises SpaceChangedError when another space
-        is being filled meanwhile.
+        Checked and done in one transaction. Returns whether it is active. Raises SpaceChangedError if another space is
+        being filled by then.
         """
 
     def rename_space(
@@ -551,7 +551,7 @@ class Maintenance(Protocol):
     def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
         """Read every row and compare it with its checksum, where the engine has one, and with what is derived from it.
 
-        Takes long where much is stored. An engine whose server does this by itself returns what remains to be checked.
+        Takes long if much is stored. An engine whose server does this automatically returns what remains to be checked.
         """
 
     def damaged(self) -> tuple[str, ...]:

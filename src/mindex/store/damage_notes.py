@@ -12,7 +12,7 @@ _MAX_NAMES = 5
 
 
 def damage_notes(store: Store) -> tuple[str, ...]:
-    """A note on the damaged rows that this process has met so far; none where it has met none."""
+    """A note on the damaged rows that this process has met so far; None if it has met none."""
     names = store.maintenance.damaged() if "maintenance" in store.capabilities else ()
     return (f"left out, for it is damaged: {first_names(names)}; {REPAIR}",) if names else ()
 

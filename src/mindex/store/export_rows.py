@@ -129,7 +129,7 @@ class RestoreOutcome:
 class RestoreOptions:
     """How rows are restored: the author and reason of the import, the least new numbers, the unique field of a kind.
 
-    With `program`, the numbers of records are those of that program: they stay there, whatever the native ones become.
+    With `program`, the numbers of records are those of that program: they stay there, even if the native ones change.
     """
 
     by: str

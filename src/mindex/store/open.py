@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def repair_file(database: str, target: Path, report: Report | None = None) -> RepairReport:
     """Save what can be read of a damaged database file into a new one. Raises UsageError for the URL of a server."""
     if "://" in database:
-        raise UsageError(f"{database} is no file", "a server keeps its own data sound: restore a backup of it")
+        raise UsageError(f"{database} is not a file", "a server keeps its own data sound: restore a backup of it")
     from mindex.store.sqlite.salvage import salvage  # only for a damaged file
 
     return salvage(Path(database).expanduser(), target, report)
@@ -45,7 +45,7 @@ def scratch_database(url: str) -> AbstractContextManager[str]:
     """The URL of an empty database beside the one that a URL names, deleted in the end. Only PostgreSQL makes one."""
     engine = _engine(url.partition("://")[0])
     if engine is None or engine.scratch is None:
-        raise ConfigError(f"{url} is no PostgreSQL database", "name one: postgresql://USER@HOST/DATABASE")
+        raise ConfigError(f"{url} is not a PostgreSQL database", "use one: postgresql://USER@HOST/DATABASE")
     return engine.scratch(url)
 
 

@@ -97,8 +97,8 @@ class TermStatistics:
 class KeywordQuery:
     """A keyword query, and what else of its result is wanted from the same read.
 
-    `node` decides which records match. `bonus`, where a record matches it as well, adds `bonus_weight` of its own
-    score. `tokens` are counted, and looked up in the best `described` hits of each group of kinds. `past` are earlier
+    `node` decides which records match. `bonus`, if a record also matches it, adds `bonus_weight` of its score.
+    `tokens` are counted, and looked up in the best `described` hits of each group of kinds. `past` are earlier
     states of records, which are scored as if they were in the index; the filters are not applied to them. With
     `signals`, an engine that can read the ranking signals of its hits in the same statement does.
     """
@@ -118,8 +118,8 @@ class KeywordResult:
 
     `matched_tokens` and `lengths`, about the number of tokens, are of the first `described` hits of each group of kinds
     (`store/rules/kind_groups`). `statistics` counts among the records in scope, where these are few enough to count,
-    else among all. The fingerprint of the active space lets a search notice that the model was changed, without a call
-    of its own.
+    else among all. The fingerprint of the active space lets a search notice that the model was changed, without a
+    separate call.
     """
 
     hits: tuple[ScoredRecord, ...]
@@ -211,14 +211,14 @@ class StoreStatus:
     schema: int
     records: Mapping[str, int]
     collections: Mapping[str, CollectionCount]
-    size_bytes: int | None  # None where the engine does not know
+    size_bytes: int | None  # None if the engine does not know
     caches: Mapping[str, int] = field(default_factory=dict)
-    granted: tuple[Grant, ...] | None = None  # what the login was granted; None where it sees everything
+    granted: tuple[Grant, ...] | None = None  # what the login was granted; None if it sees everything
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Turns whose extraction failed at least so many times, the last time after `since`, are not tried again."""
+    """Turns whose extraction failed at least this often, the last time after `since`, are not tried again."""
 
     failures: int
     since: int

@@ -11,7 +11,7 @@ class SyncRow:
     """A change as it is sent to other machines, or came from one.
 
     `stamp` is its id and its place in the order of all changes. `line` is the change itself, '' once the record was
-    purged. `change` is the number of the row of the history that is the same change here, 0 where there is none.
+    purged. `change` is the number of the row of the history that is the same change here, 0 if there is none.
     """
 
     stamp: str

@@ -16,8 +16,8 @@ _PAUSE = 0.1
 def in_transaction(entries: EntryStore, work: Callable[[int], T], *, batch: bool = False) -> T:
     """Run a function in `EntryStore.transaction`; again if its connection was lost, for up to 30 seconds.
 
-    The function gets the time of all changes. It may be called more than once, so what it changes outside of the
-    store must begin anew with each call.
+    The function gets the time of all changes. It may be called more than once, so what it changes outside of the store
+    must start over with each call.
     """
     deadline = time.monotonic() + _RETRY_SECONDS
     while True:

@@ -65,7 +65,7 @@ class Edit:
     of: str = ""
     parent: str = ""
     over: Mapping[str, str] = field(default_factory=dict)
-    told_at: int | None = None  # when the text was added again before this edit, which is no change of its own
+    told_at: int | None = None  # when the text was added again before this edit, which is not a change
 
 
 # ── encode ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +150,7 @@ def decode_edit(line: str) -> Edit:
     if not isinstance(stamp, str) or not is_stamp(stamp):
         raise InvalidRow("it has no stamp")
     if not isinstance(record, str) or not _ID.fullmatch(record):
-        raise InvalidRow(f"{record!r:.40} is no id of a record")
+        raise InvalidRow(f"{record!r:.40} is not a record id")
     if "purged" in parsed:
         if parsed["purged"] is not True:
             raise InvalidRow("'purged' is not true")

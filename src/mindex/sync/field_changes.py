@@ -37,7 +37,7 @@ def field_changes(before: object, after: object, path: tuple[str, ...] = ()) -> 
 
 
 def value_at(fields: object, path: Sequence[str]) -> Any:
-    """The value at a path; MISSING where there is none."""
+    """The value at a path; MISSING if there is none."""
     for name in path:
         if not isinstance(fields, Mapping) or name not in fields:
             return MISSING

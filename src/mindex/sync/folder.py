@@ -1,7 +1,7 @@
 """The files of a sync folder: `FOLDER/MACHINE/0001.jsonl`. Each machine writes only below its own id.
 
 Files are append-only. Where a line must go (a purge) or was cut off (a process was killed), the machine writes the
-other lines into a file with a new number and removes the old one, so that readers begin anew.
+other lines into a file with a new number and removes the old one, so that readers start over.
 """
 
 import os
@@ -82,7 +82,7 @@ def list_segments(folder: Path) -> tuple[list[Segment], list[IgnoredLine]]:
         if not _MACHINE.fullmatch(machine.name):
             continue  # a README, the folder of git
         if not S_ISDIR(machine.lstat().st_mode):
-            ignored.append(IgnoredLine(machine.name, 0, "it is no folder"))
+            ignored.append(IgnoredLine(machine.name, 0, "it is not a folder"))
             continue
         for path in sorted(_entries(machine)):
             if path.suffix != ".jsonl" or path.name.startswith("."):
@@ -91,7 +91,7 @@ def list_segments(folder: Path) -> tuple[list[Segment], list[IgnoredLine]]:
             if S_ISREG(stat.st_mode):
                 segments.append(Segment(machine.name, path, stat.st_size))
             else:
-                ignored.append(IgnoredLine(f"{machine.name}/{path.name}", 0, "it is no plain file"))
+                ignored.append(IgnoredLine(f"{machine.name}/{path.name}", 0, "it is not a regular file"))
     return segments, ignored
 
 

@@ -33,7 +33,7 @@ class LocalChanges:
     machine: str
     kept_back: dict[str, str] = field(default_factory=dict)
     redacted: dict[str, None] = field(default_factory=dict)
-    # What leaves is redacted, whatever this machine may store.
+    # Sent texts are redacted, even if this machine may store secrets.
     redactor: Redactor = field(default_factory=Redactor)
 
     def stamp(self) -> None:

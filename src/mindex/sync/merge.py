@@ -1,7 +1,7 @@
 """Merging: the state of a record and its history, as a function of the set of its edits.
 
 Edits are applied one after the other, in the order of their stamps, each to what it names. So every machine that has
-the same edits has the same record and the same history, in whatever order the edits came. Where an edit replaces
+the same edits has the same record and the same history, in any order of arrival. Where an edit replaces
 something that its author had not seen, the later one wins and the merge reports a conflict; the other version stays in
 the history.
 """
@@ -23,7 +23,7 @@ from mindex.transfer.import_checks import check_row
 from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 from mindex.values import dataclass
 
-# Changed with every edit, or with the property before it: no conflict of its own.
+# Changed with every edit, or with the property before it: not a separate conflict.
 _SILENT = frozenset({"updated_at", "superseded_by"})
 # Made of the fields in records of these kinds.
 _MADE_OF_FIELDS = frozenset({"text", "title", "summary", "type"})
@@ -140,7 +140,7 @@ def _content(edit: Edit) -> str:
 
 
 def _applied(record: Record | None, edit: Edit) -> Record:
-    """The state after an edit. Raises InvalidRow or UsageError where no store could hold it."""
+    """The state after an edit. Raises InvalidRow or UsageError if no store can hold it."""
     if record is None:
         assert edit.origin is not None
         origin = edit.origin

@@ -37,7 +37,7 @@ def redact_edit(edit: Edit, redactor: Redactor) -> tuple[Edit, tuple[str, ...]]:
 
 
 def _without_parts(text: object, clean: dict[str, object]) -> dict[str, object]:
-    """The values without names that stood only in what was removed from the text: a secret may be taken for one."""
+    """The values without names that occurred only in the removed text: a secret may be taken for one."""
     left = clean.get("text")
     if not isinstance(text, str) or not isinstance(left, str) or text == left:
         return clean

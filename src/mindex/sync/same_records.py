@@ -121,7 +121,7 @@ def restore_circles(store: Store, ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def _circle(store: Store, id_: str) -> list[Record]:
-    """The retired records that lead from one back to itself; none where they end."""
+    """The retired records that lead from one back to itself; none if they end."""
     circle: list[Record] = []
     following = id_
     while following and following not in (one.id for one in circle):

@@ -1,8 +1,8 @@
 """Stamps: texts whose order is that of all changes of all machines (a hybrid logical clock).
 
 A stamp is a time in milliseconds, a counter, and the id of the machine. The next stamp of a machine is above every
-stamp that it has seen, whatever its clock says: a change is later than all changes that its author knew. A stamp that
-is more than a day ahead of the local clock is therefore never taken in: everything after it would be as far ahead.
+stamp that it has seen, even if its clock is behind: a change is later than all changes that its author knew. A stamp
+that is more than a day ahead of the local clock is therefore never taken in: everything after it would be as far ahead.
 """
 
 import re

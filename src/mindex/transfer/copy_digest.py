@@ -8,7 +8,7 @@ from hashlib import blake2b
 from mindex.datatypes import Collection, Document, Record, RecordVectors
 from mindex.store.export_rows import ExportRow
 
-# The tables of a copy, in the order of its report. Kinds of entries stand between the chunks and their history.
+# The tables of a copy, in the order of its report. Kinds of entries are between the chunks and their history.
 FILES = ("collections", "documents", "chunks")
 PARTS_OF_ENTRIES = ("changes", "links", "accesses")
 VECTORS = "vectors"

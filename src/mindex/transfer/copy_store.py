@@ -1,8 +1,8 @@
 """Copy everything that one store holds to another one: files and chunks, entries with all that is theirs, vectors.
 
-A copy keeps no state of its own. What the target has already is recognised and left as it is, so a copy that was
-interrupted goes on when it is run again. Entries of the target are never overwritten; files are brought up to date,
-as an index run would. A target that has something of its own is refused. At the end both stores are compared.
+A copy keeps no state. Rows that the target has already are recognized and left as they are, so an interrupted copy
+resumes if it is run again. Entries of the target are never overwritten; files are brought up to date, as an index run
+would. A target with other entries or files is refused. At the end both stores are compared.
 """
 
 from collections import Counter
@@ -251,7 +251,7 @@ class _CopyRun:
     # ── afterwards ────────────────────────────────────────────────────────────────────────────────────────────
 
     def compare(self) -> None:
-        """Read the target anew, and say what was written to the source meanwhile."""
+        """Read the target again, and report writes to the source during the copy."""
         self._done = 0
         if self._both("files"):
             for collection in self.target.files.collections():
@@ -261,7 +261,7 @@ class _CopyRun:
                     self.found.add_document(document, records)
                     self._compare_vectors(records)
             if self.source.files.collections() != self.target.files.collections():
-                self.notes.append("files were indexed in the source meanwhile; run the copy again")
+                self.notes.append("files were indexed in the source during the copy; run it again")
         if self._both("entries"):
             with self.target.entries.export_snapshot(log=True) as snapshot:
                 for rows in _batches(snapshot.rows):
@@ -269,7 +269,7 @@ class _CopyRun:
                         self.found.add_entry(row)
                     self._compare_vectors([row.record for row in rows if row.record.retired_at is None])
             if next(self.source.entries.changes_between(self.started, 2**62), None) is not None:
-                self.notes.append("entries were changed in the source meanwhile; run the copy again")
+                self.notes.append("entries were changed in the source during the copy; run it again")
 
     def _compare_vectors(self, records: Sequence[Record]) -> None:
         if self._space is not None:

@@ -33,7 +33,7 @@ def export(
 ) -> ExportReport:
     """Write the entries of one agent or of all. An earlier export at the target stays until the new one is complete.
 
-    Raises UsageError for a target that does not fit the format, ConflictError for a file that is no export, and
+    Raises UsageError for a target that does not fit the format, ConflictError for a file that is not an export, and
     MindexError when the target cannot be written.
     """
     if format_ not in FORMATS:
@@ -42,7 +42,7 @@ def export(
         raise UsageError("markdown is a folder of texts", "leave --vectors out and name a folder, or use jsonl")
     collections = tuple(one for one in store.files.collections() if not one.imported)
     imported = imported_collections(store)
-    # Chunks belong to every agent: they are no part of what one agent takes along.
+    # Chunks belong to every agent: the export of one agent does not contain them.
     taken = imported if agent == "*" and format_ == "jsonl" else ()
     mixed = vectors and "vectors" in store.capabilities and store.vectors.count_former()
     with store.entries.export_snapshot(agent, vectors=vectors and not mixed) as snapshot:
@@ -132,7 +132,7 @@ def _opened(target: Path) -> Iterator[IO[bytes]]:
 
 def _refuse_foreign_file(file: Path, hint: str) -> None:
     if not _is_export(file):
-        raise ConflictError(f"{file} is there, and it is no export of mindex", hint)
+        raise ConflictError(f"{file} exists and is not a mindex export", hint)
 
 
 def _is_export(file: Path) -> bool:
@@ -185,7 +185,7 @@ def _write_sections(snapshot: ExportSnapshot, folder: Path) -> Counter[str]:
 
 
 def _move_files(folder: Path, target: Path) -> None:
-    """Replace an earlier export: at once where there is none, else file by file; its other files are removed."""
+    """Replace an earlier export file by file and remove its other files; write a new one at once."""
     if not target.exists():
         folder.chmod(0o700)
         folder.replace(target)

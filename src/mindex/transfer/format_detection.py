@@ -44,6 +44,4 @@ def detect_importer(path: Path) -> Importer:
         if importer.recognises(path):
             return importer
     what = "folder" if path.is_dir() else "file"
-    raise UsageError(
-        f"{path} is no {what} that mindex knows how to import", f"say what it is: --from {', '.join(importer_names())}"
-    )
+    raise UsageError(f"unknown format of the {what} {path}", f"pass its format: --from {', '.join(importer_names())}")

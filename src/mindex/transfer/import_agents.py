@@ -23,7 +23,7 @@ class AgentMapping:
     def __post_init__(self) -> None:
         for name in (self.everything, self.default, *self.each.values()):
             if name == "*":
-                raise UsageError("'*' is everyone: nothing can be given to them", "name one agent")
+                raise UsageError("'*' means all agents, and an entry belongs to one", "name one agent")
 
     def target(self, agent: str) -> str:
         return self.everything or self.each.get(agent) or agent or self.default

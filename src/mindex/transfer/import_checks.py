@@ -27,11 +27,11 @@ def check_row(row: ExportRow) -> None:
     """Raise InvalidRow or UsageError for a row that the store could not hold."""
     record = row.record
     if not _ID.fullmatch(record.id):
-        raise InvalidRow(f"'{record.id:.40}' is no id of ours: letters and digits, at least four")
+        raise InvalidRow(f"'{record.id:.40}' is not a mindex id: at least four letters and digits")
     if record.kind not in KINDS or (record.kind == "chunk") != bool(record.document):
-        raise InvalidRow(f"'{record.kind:.40}' is no kind of what is told")
+        raise InvalidRow(f"'{record.kind:.40}' is not a kind of entry")
     if record.agent == "*" or (record.agent and not record.agent.strip()):
-        raise InvalidRow("it belongs to nobody in particular")
+        raise InvalidRow("`agent` is blank or '*'; an imported row needs one agent")
     _check_kind(record)
     for state in row.states():
         _check_state(state)
@@ -40,9 +40,9 @@ def check_row(row: ExportRow) -> None:
     for moment in (*(change.at for change in row.history), *(link.created_at for link in row.links), *logged):
         _check_time(moment)
     if not all(one.score is None or isfinite(one.score) for one in log):
-        raise InvalidRow("an access has a score that is no number")
+        raise InvalidRow("an access has a score that is not a number")
     if not all(isfinite(link.weight) for link in row.links):
-        raise InvalidRow("a link has a weight that is no number")
+        raise InvalidRow("a link has a weight that is not a number")
     _check_texts(row)
     if not _is_plain_name(record.agent):
         raise InvalidRow("the name of its agent holds a secret or characters that cannot be shown")

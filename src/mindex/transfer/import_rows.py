@@ -31,7 +31,7 @@ from mindex.transfer.jsonl_rows import InvalidRow, reason_of
 _BATCH = 500
 _BATCH_CHARACTERS = 4_000_000
 _MAX_REASONS = 5  # of a table
-_UNREADABLE = "unreadable"  # stands for the table of rows that are in none
+_UNREADABLE = "unreadable"  # the table of rows that are in none
 _Outcome = Literal["stored", "merged", "dropped"]
 _SEARCHED_TOGETHER = 50  # rows that are searched for secrets at once
 
@@ -110,7 +110,7 @@ def _file_state(path: Path) -> tuple[int, int, int] | None:
     """Return what changes when a file is written. None for a folder: each of its files is read at once."""
     try:
         stat = path.stat()
-    except OSError:  # it was removed: a change, too
+    except OSError:  # it was removed, which is also a change
         return (0, 0, 0)
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if path.is_file() else None
 
@@ -176,7 +176,7 @@ class _ImportRun:
     tables: defaultdict[str, _TableCounts] = field(default_factory=lambda: defaultdict(_TableCounts))
 
     def store_batch(self, batch: Iterable[ReadRow]) -> None:
-        """Store the rows of a batch, in one transaction, and each document of it in one of its own."""
+        """Store the rows of a batch, in one transaction, and each document of it in a separate one."""
         entries: list[ExportRow | SkippedRow] = []
         for row in batch:
             if isinstance(row, DocumentRows):
@@ -371,7 +371,7 @@ def _not_kept(row: ExportRow, kept: Record) -> dict[str, object]:
 
 
 def _table_of(row: ExportRow | SkippedRow) -> str:
-    """The table of the source, or what stands for one in a source without tables."""
+    """The table of the source, or its equivalent in a source without tables."""
     return row.table or (row.record.kind if isinstance(row, ExportRow) else _UNREADABLE)
 
 

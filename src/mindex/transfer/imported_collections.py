@@ -122,5 +122,5 @@ class DocumentWriter:
 
 
 def _storable(text: str) -> str:
-    """A text without halves of characters (lone surrogates), which no database holds: `?` stands for them."""
+    """A text without halves of characters (lone surrogates), which no database can store: `?` replaces them."""
     return text.encode("utf-8", "replace").decode()

@@ -29,7 +29,7 @@ class OtherRows:
     remark: str = ""
 
 
-# A row as it was read; a file with its chunks; where a row is and why it cannot be read; or rows that are no records.
+# A row as it was read; a file with its chunks; where a row is and why it cannot be read; or rows that are not records.
 ReadRow: TypeAlias = ExportRow | DocumentRows | SkippedRow | OtherRows
 
 EMPTY = "it is empty"
@@ -73,7 +73,7 @@ class Importer:
 def foreign_id(importer: str, *parts: object) -> str:
     """Return the id of a foreign row. The same row of the same database always gets the same id: it is added once.
 
-    The parts are its table, its own id, its time and its text: databases of other machines number rows from 1, too.
+    The parts are its table, its own id, its time and its text: databases of other machines also number rows from 1.
     """
     return short_hash("import", importer, *map(str, parts))
 

@@ -190,7 +190,7 @@ def decode_collection(line: Mapping[str, Any]) -> Collection:
     """Return an imported collection. Raises InvalidRow."""
     collection = Collection(*_decode_object(_COLLECTION, _object(line, "collection") or {}))
     if not (collection.imported and collection.name.strip()):
-        raise InvalidRow("it is no collection that was imported")
+        raise InvalidRow("it is not an imported collection")
     return collection
 
 
@@ -263,7 +263,7 @@ def _decode(kind: str, value: Any, label: str) -> Any:
         return _parse_time(value)
     if kind == "base64":
         try:
-            return b64decode(value, validate=True)  # raises TypeError for what is no text
+            return b64decode(value, validate=True)  # raises TypeError for a value that is not a text
         except (TypeError, ValueError):
             raise InvalidRow(f"{label} is not base64") from None
     if kind == "texts":

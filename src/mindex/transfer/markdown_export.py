@@ -28,7 +28,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 def sections(records: Iterator[Record], agents: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the file and the section of each record, in order; the first section of a file begins with its head.
 
-    Each agent has a folder of its own when there are several.
+    If there are several agents, each has its own folder.
     """
     folders = _folders(agents)
     begun: set[str] = set()
@@ -106,7 +106,7 @@ def _fenced(text: str, language: str) -> str:
 def overview(counts: Mapping[str, int], left_out: int, collections: Sequence[Collection]) -> str:
     """Return the text of `OVERVIEW`: the files, and what the export has not."""
     lines = [
-        f"---\n{MARK}\nkind: overview\n---\n\n# What mindex was told\n",
+        f"---\n{MARK}\nkind: overview\n---\n\n# Exported entries\n",
         "`mindex import` reads this folder back: what is live, with its ids, texts and times.",
         "The history of changes is not here, nor what was forgotten or superseded"
         f" ({left_out} records): `mindex export --format jsonl` keeps all of it.\n",

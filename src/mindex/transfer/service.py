@@ -51,8 +51,8 @@ class Transfer:
     def copy(self, target: str, *, dry_run: bool = False, report: Report | None = None) -> CopyReport:
         """Copy everything of this memory, files and vectors too, to another database: a file or a URL.
 
-        What is there already is not copied again, so a copy that was interrupted goes on. Raises ConflictError when the
-        target has something of its own.
+        Existing rows are not copied again, so an interrupted copy resumes. Raises ConflictError if the target has other
+        rows.
         """
         from mindex.transfer.copy_store import copy_store  # only a copy needs it
 
@@ -97,7 +97,7 @@ class Transfer:
             if self._queue.in_background:  # in a server
                 self._queue.embed_all()
             else:
-                self._queue.backfill(report=report)  # a model that fails is no error
+                self._queue.backfill(report=report)  # a model that fails is not an error
         return imported
 
 

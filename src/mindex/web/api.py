@@ -155,13 +155,13 @@ async def _values(request: Request, operation: Operation) -> dict[str, Any]:
 async def _json_body(request: Request) -> dict[str, Any]:
     # Only a script of the same origin can send this type without asking first, so no other page sends a request.
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise UsageError("the body is no JSON", "send a JSON object with `Content-Type: application/json`")
+        raise UsageError("the request body is not JSON", "send a JSON object with `Content-Type: application/json`")
     try:
         body = json.loads(await request.body() or b"{}")
     except ValueError as error:
-        raise UsageError(f"the body is no JSON ({error})", "send a JSON object") from None
+        raise UsageError(f"the request body is not JSON ({error})", "send a JSON object") from None
     if not isinstance(body, dict):
-        raise UsageError("the body is no JSON object", 'send something like {"text": "…"}')
+        raise UsageError("the request body is not a JSON object", 'send something like {"text": "…"}')
     return body
 
 
@@ -213,8 +213,8 @@ def _parameter(option: Option) -> Parameter:
 
 # fmt: off
 _REASON = Parameter("reason", "string", "why, for the history")
-_AS_OF = Parameter("as_of", "string", "entries as they stood at this time")
-_BUDGET = Parameter("budget", "integer", "never more than so many tokens")
+_AS_OF = Parameter("as_of", "string", "entries as of this time")
+_BUDGET = Parameter("budget", "integer", "maximum number of tokens")
 _OPTIONS = tuple(_parameter(one) for one in MEMORY_OPTIONS if one.parameter)
 _PROPERTIES = tuple(one for one in _OPTIONS if one.name != "agent")
 OPERATIONS: tuple[Operation, ...] = (
@@ -239,7 +239,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ), _forget),
     Operation("index", "POST", "Index a folder, or bring all collections up to date", (
         Parameter("path", "string", "a collection's name or a folder below the server's root; default: all"),
-        Parameter("force", "boolean", "read unchanged files, too"),
+        Parameter("force", "boolean", "also read unchanged files"),
     ), _index),
     Operation("status", "GET", "How much is stored, and what is pending", (), _status),
 )

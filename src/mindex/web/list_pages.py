@@ -41,7 +41,7 @@ def list_routes(site: Site) -> list[Route]:
 def _conversations(call: Call) -> Response:
     text = call.given("offset") or "0"
     if not text.isdecimal() or len(text) > 9:
-        raise UsageError(f"'{text}' is no offset", "use a whole number")
+        raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
     offset = int(text)
     page = call.memory.conversations.list(limit=_SESSIONS, offset=offset)
     return call.render("conversations.html", page=page, offset=offset, page_size=_SESSIONS)
@@ -87,7 +87,7 @@ def _set_profile(call: Call) -> Response:
 def _roll_back(call: Call) -> Response:
     version = call.given("version")
     if not version.isdecimal():
-        raise UsageError(f"'{version}' is no version", "choose one of the history")
+        raise UsageError(f"'{version}' is not a version number", "choose one from the history")
     change = call.memory.profile.rollback(int(version))
     return call.done("/profile", f"The profile is as after change {version}.", change)
 
@@ -118,7 +118,7 @@ def _given(call: Call, spec: FieldSpec) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise UsageError(f"{spec.name.replace('_', ' ')} is no JSON", spec.help) from None
+        raise UsageError(f"{spec.name.replace('_', ' ')} is not JSON", spec.help) from None
 
 
 def _field_entries(call: Call) -> Response:

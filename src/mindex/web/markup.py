@@ -1,6 +1,6 @@
 """Stored texts as HTML: matches marked, markdown rendered, two versions compared. Nothing in them can run.
 
-Markdown is rendered without HTML of its own; links lead to http, https or a file of the same collection; images are
+HTML in markdown is not rendered; links lead to http, https or a file of the same collection; images are
 shown as their description, so that no page loads anything from elsewhere.
 """
 
@@ -28,7 +28,7 @@ _WORDS = re.compile(r"\s+|[^\W_]+|.", re.DOTALL)
 _BLANK_LINES = re.compile(r"[ \t]*\n\s*\n")
 _MAX_COMPARED = 20_000  # characters: longer texts are shown one after the other
 # Pairs of equal words are what comparing costs: prose of that length has 2 million and takes half a second, a line of
-# full stops has 98 million and takes ten, in which the page answers nobody.
+# full stops has 98 million and takes ten, and the page answers no request in that time.
 _MAX_PAIRS = 4_000_000
 _BLOCKS = ("paragraph_open", "heading_open", "fence", "code_block", "tr_open", "list_item_open", "hr")
 
@@ -115,7 +115,7 @@ def _is_safe(target: str) -> bool:
 
 
 def _link_open(renderer: Any, tokens: Sequence[Token], i: int, options: Any, env: Any) -> str:
-    """A link: to the web in a tab of its own, to a file of the collection by its page."""
+    """A link: to the web in a new tab, to a file of the collection by its page."""
     token = tokens[i]
     target = str(token.attrs.get("href", ""))
     if urlsplit(target).scheme or target.startswith("//"):

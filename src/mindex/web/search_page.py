@@ -103,7 +103,7 @@ def _scope(call: Call) -> dict[str, Any]:
 def _offset(call: Call) -> int:
     text = call.given("offset") or "0"
     if not text.isdecimal() or len(text) > 9:
-        raise UsageError(f"'{text}' is no offset", "use a whole number")
+        raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
     return int(text)
 
 

@@ -97,11 +97,11 @@ class Site:
         return Route(path, self._endpoint(checked), methods=["POST"])
 
     def add_missing_page(self, app: Starlette) -> None:
-        """Answer a browser at a path where nothing is with a page; other programs get the status alone."""
+        """Answer an unknown path: browsers get a page, other programs only the status."""
         page = self._endpoint(_no_page)
 
         async def missing(request: Request, error: Exception) -> Response:  # noqa: ARG001 - a handler's signature
-            # At paths that need no token nobody is known for whom a page could be made.
+            # Paths that need no token have no principal to render a page for.
             if is_navigation(request) and current_principal() is not None:
                 return await page(request)
             return PlainTextResponse("Not Found", 404)

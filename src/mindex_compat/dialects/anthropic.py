@@ -18,7 +18,7 @@ _DEPTH = 2
 _AROUND = 2  # lines shown before and after an edit
 _MEMORY = (
     f"Files that stay between conversations, under {ROOT}. view: a directory, or a file with line numbers; create: a"
-    " new file; str_replace: a text that stands in it once; insert: after a line, 0 is the start; delete, rename: a"
+    " new file; str_replace: a text that occurs in it once; insert: after a line, 0 is the start; delete, rename: a"
     f" file or directory. View {ROOT} before you start, and keep in it what you would need to go on. Never secrets."
 )
 # The arguments that a command needs.
@@ -95,7 +95,7 @@ class AnthropicTools(Toolset):
 
         def replaced(text: str) -> str:
             nonlocal line
-            starts = [at for at in range(len(text)) if text.startswith(old, at)]  # overlapping ones, too
+            starts = [at for at in range(len(text)) if text.startswith(old, at)]  # also overlapping ones
             numbers = [text.count("\n", 0, start) + 1 for start in starts]
             if not starts:
                 raise UsageError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
@@ -179,7 +179,7 @@ def _numbered(lines: Iterable[str], first: int) -> str:
 
 
 def _first_and_last(view_range: list[int] | None, count: int) -> tuple[int, int]:
-    """Return the lines to show of so many. Raises UsageError for a range outside of the file."""
+    """Return the range of lines to show, of this number of lines. Raises UsageError for a range outside of the file."""
     if view_range is None:
         return 1, count
     first, last = view_range if len(view_range) == 2 else (0, 0)
@@ -193,7 +193,7 @@ def _first_and_last(view_range: list[int] | None, count: int) -> tuple[int, int]
 
 
 _INSTRUCTIONS = (
-    f"View {ROOT} with the `memory` tool before anything else: earlier progress stands there. Write down status,"
+    f"View {ROOT} with the `memory` tool before anything else: earlier progress is there. Write down status,"
     " decisions and what you learn as you go; your context may end at any time."
 )
 

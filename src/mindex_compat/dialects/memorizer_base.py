@@ -55,7 +55,7 @@ class MemorizerTools(Toolset):
     def _refuse_secret(self, fact: str) -> None:
         """Raise SecretError, which names the kinds, for a text that holds secrets: Memorizer-MCP stores no part of it.
 
-        Memories of other tools are stored without their secrets; with `secrets.mode = off` this one is stored, too.
+        Memories of other tools are stored without their secrets; with `secrets.mode = off` this one is also stored.
         """
         if kinds := Redactor.of(self._memory.settings).for_reading().redact(fact).redacted:
             raise SecretError(f"the fact holds a secret ({', '.join(kinds)}), so nothing was stored", "take it out")

@@ -33,7 +33,7 @@ Limit = Annotated[int, Field(ge=1, description="Default 50")]
 class ThingTools(MemorizerTools):
     # ── skills ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @tool("Define something to be done by itself: when, and how.", REVISES)
+    @tool("Define something to be done automatically: when, and how.", REVISES)
     def store_skill(
         self,
         name: str,

@@ -65,7 +65,7 @@ def end_of(day: str) -> int:
 
 
 def plain(query: str) -> str:
-    """Return a query without operators: Memorizer-MCP searches for any of the words, whatever signs are among them.
+    """Return a query without operators: Memorizer-MCP searches for any of the words and ignores signs among them.
 
     A query that excludes words with NOT is returned unchanged: a search must not find what it excludes.
     """

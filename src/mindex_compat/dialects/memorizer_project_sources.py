@@ -1,6 +1,6 @@
 """The sources of a project, of the Memorizer dialect: link, unlink, list, and report a status.
 
-A source is known by its project and its location: it has no id of its own.
+A source is known by its project and its location: it has no id.
 """
 
 from collections.abc import Iterable, Mapping

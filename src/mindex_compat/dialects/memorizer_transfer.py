@@ -152,7 +152,7 @@ def _path_inside(folder: Path, file_path: str) -> Path:
 
 def _read_json(path: Path) -> Any:
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not JSON")
 
     try:
         if not path.is_file():

@@ -128,7 +128,7 @@ def _result_texts(hits: tuple[Hit, ...], collections: Mapping[str, Collection]) 
 
 
 def _provider(status: Status) -> str:
-    """Return where the index is, and whose embeddings it has if those are not from there, too."""
+    """Return where the index is, and whose embeddings it has if those are from elsewhere."""
     place, embeddings = ("Azure" if status.db.startswith("azure:") else "Local"), status.embedding.provider
     if embeddings == place.lower():
         return place

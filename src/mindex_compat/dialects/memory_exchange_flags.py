@@ -35,7 +35,7 @@ DEFAULT_INDEX = "memory-exchange"
 
 
 def settings_of_flags(flags: Mapping[str, str]) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return the settings that these flags stand for, and notes on those that stand for none.
+    """Return the settings that these flags set, and notes on flags that set none.
 
     Raises UsageError for a provider that MemoryExchange does not have.
     """
@@ -66,7 +66,7 @@ def settings_of_flags(flags: Mapping[str, str]) -> tuple[dict[str, object], tupl
 
 
 def read_flags(flags: Mapping[str, str]) -> ServeFlags:
-    """Return what these flags, and the variables that are no settings, stand for. Raises UsageError.
+    """Return the meaning of these flags, and of variables that are not settings. Raises UsageError.
 
     The address and the key of an Azure service are put where the store reads them, into the environment.
     """

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 MIN_CONTENT, MAX_CONTENT = 5, 10_000
 MIN_TOKENS, MAX_TOKENS = 100, 5_000
-_NOT_GIVEN = 0.0  # the default of ttl_days, where null has a meaning of its own
+_NOT_GIVEN = 0.0  # the default of ttl_days, where null has its own meaning
 
 _STORE = (
     "Store a memory, or update one by its id. Types: fact, entity, relationship, self (preferences). Summary, entities,"
@@ -152,7 +152,7 @@ class MemoryMcpTools(Toolset):
         type: Family | Omitted = None,
         entities: Annotated[list[str], Field(description="Any of these names")] = [],  # noqa: B006 - never changed
         limit: Annotated[int, Field(ge=1, description="1-50, default 20")] = 20,
-        offset: Annotated[int, Field(ge=0, description="Skip so many, default 0")] = 0,
+        offset: Annotated[int, Field(ge=0, description="Results to skip, default 0")] = 0,
         minImportance: Annotated[float, Field(ge=0, le=10, description="0-10")] = 0,
         includeExpired: bool = False,
     ) -> CallToolResult:
@@ -192,7 +192,7 @@ class MemoryMcpTools(Toolset):
         return tool_result(recall_text(result), result)
 
     def _exclusion_note(self, words: str, filters: Mapping[str, Scope], scope: Scope) -> str:
-        """Name the filters of which each excludes every match by itself, else all of them; '' if nothing matches."""
+        """Name the filters of which each alone excludes every match, else all of them; '' if nothing matches."""
         free: Scope = {"kinds": scope["kinds"], "include_expired": scope["include_expired"]}
         if not filters or not (total := self._memory.count(words, **free)):
             return ""
@@ -203,7 +203,7 @@ class MemoryMcpTools(Toolset):
         return f"{' and '.join(alone or filters)} excluded {total} {'match' if total == 1 else 'matches'}"
 
     def _renew(self, records: Iterable[Record]) -> None:
-        """Let lifetimes begin again, each at most once a day: every change stands in the history."""
+        """Let lifetimes begin again, each at most once a day: every change is in the history."""
         for record in records:
             days = record.fields.get("ttl_days")
             now = now_ms()

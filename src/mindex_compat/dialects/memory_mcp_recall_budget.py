@@ -27,7 +27,7 @@ _MAX_ECHO = 200
 _MIN_ECHO = 20
 # A summary of fewer characters tells nothing: then fewer entries are shown instead.
 _MIN_SUMMARY = 24
-# As many details are shown with at least so many characters of their contents.
+# Details are shown as long as each has at least this number of characters of its content.
 _MIN_DETAILS, _MIN_CONTENT = 3, 160
 _INDENT = "    "
 _LINE = len(_INDENT) + len(",\n")  # of a row
@@ -115,7 +115,7 @@ class RecallResult:
 
 
 def _index(records: Sequence[Record], size: int, least: int = _MIN_SUMMARY) -> tuple[list[JsonObject], int]:
-    """Return the entries of the index that fit, and their size; summaries have at least so many characters."""
+    """Return the entries of the index that fit, and their size; summaries have at least this number of characters."""
     summaries = [summary_of(record) for record in records]
 
     def rows(length: int) -> list[JsonObject]:
@@ -175,7 +175,7 @@ def _one_line(value: Json) -> str:
 
 
 def _tokens_with_count(length: int) -> int:
-    """Return the tokens of so many characters and of the digits of that number itself."""
+    """Return the tokens of this number of characters and of the digits of that number itself."""
     return next(cost for digits in count(1) if len(str(cost := -(-(length + digits) // 4))) <= digits)
 
 

@@ -179,7 +179,7 @@ class MudpuppyTools(Toolset):
         return any(document.path == path for document in self._memory.collections.documents(path))
 
     def _file_collections(self) -> list[Collection]:
-        """The workspace and the source folder; where there is neither, every indexed folder."""
+        """The workspace and the source folder; every indexed folder if there is neither."""
         known, source = self._memory.collections.list(), self.host.source
         workspace = self._memory.settings.workspace
         own = [

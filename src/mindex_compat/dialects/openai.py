@@ -50,7 +50,7 @@ def _reference(record: Record) -> JsonObject:
 
 
 _INSTRUCTIONS = (
-    "This machine's memory: indexed documents and what agents were told. `search` it before you answer anything"
+    "This machine's memory: indexed documents and the entries of agents. `search` it before you answer anything"
     " that the user's project, team or past work may have settled; `fetch` what it finds."
 )
 

@@ -4,7 +4,7 @@ The folder of its export in JSON is read as well: facts, conversations and the p
 there. A row has the same id in both: importing both adds it once.
 
 Integer ids stay as numbers where those are free: facts first, because all four tables count from 1. A fact is linked to
-the conversation it comes from. Vectors are made anew: the database does not say which model made them.
+the conversation it comes from. Vectors are made again: the database does not say which model made them.
 
 Contacts, projects and skills are read by the table of our fields: its columns have the same names. A value that our
 field does not allow is kept as text, in the record's context.
@@ -86,7 +86,7 @@ class Memorizer(DatabaseImporter):
 
     def _read_export(self, folder: Path) -> Iterator[ReadRow]:
         if not self.recognises(folder):
-            raise UsageError(f"{folder} is no export of {self.name}", f"it would have {_EXPORT['facts']}")
+            raise UsageError(f"{folder} is not an export of {self.name}", f"an export has {_EXPORT['facts']}")
         for table, name in _EXPORT.items():
             file = folder / name
             if leads_out(folder, file):
@@ -315,7 +315,7 @@ def _value(spec: FieldSpec, value: Any, contacts: Mapping[str, str]) -> object:
 
 
 def _replace_invalid_trigger(fields: dict[str, object], refused: dict[str, Any]) -> None:
-    """Import a skill whose trigger is invalid, too, as one that is run by hand."""
+    """Import a skill; one whose trigger is invalid becomes one that is run by hand."""
     trigger = str(fields.get("trigger_type", ""))
     try:
         validate_trigger(trigger or "manual", fields.get("trigger_config") or {})

@@ -1,8 +1,8 @@
 """MemoryExchange's database: pieces of files, imported as chunks of a collection, with their domains and instructions.
 
-The files themselves are not needed; `mindex index` of their folder is a collection of its own and leaves this one as it
-is. A second import brings it up to date. Pieces of files below `personal/` are skipped by name, as that program
-promises. Vectors are made anew.
+The files themselves are not needed; `mindex index` of their folder makes a separate collection and leaves this one as
+it is. A second import brings it up to date. Pieces of files below `personal/` are skipped by name, as that program
+promises. Vectors are made again.
 """
 
 from collections import defaultdict

@@ -2,7 +2,7 @@
 
 Provenance becomes the history, made backwards from what each change says it replaced: `undo` works after an import.
 Each state has the provenance that led to it among its fields, with what that says has changed. Reads become accesses.
-Deleted memories are imported as forgotten, with the reason. Vectors (of version 2) are made anew.
+Deleted memories are imported as forgotten, with the reason. Vectors (of version 2) are made again.
 """
 
 from collections import Counter, defaultdict
@@ -57,7 +57,7 @@ class _Operation:
 
 @dataclass(slots=True)
 class _Provenance:
-    """The changes and the reads of each memory, oldest first; and how many rows are of no use, by reason."""
+    """The changes and the reads of each memory, oldest first; and how many rows are unusable, by reason."""
 
     changes: dict[str, list[_Operation]] = field(default_factory=lambda: defaultdict(list))
     reads: dict[str, list[Access]] = field(default_factory=lambda: defaultdict(list))
@@ -230,7 +230,7 @@ def _provenance(database: ForeignDatabase) -> _Provenance:
             one = _Operation(key_of(row), _ACTIONS[operation], at, source, context, user, row["changes"])
             found.changes[memory].append(one)
         else:
-            found.unusable[f"'{operation:.40}' is no operation that mindex knows"] += 1
+            found.unusable[f"'{operation:.40}' is an unknown operation"] += 1
     for done in found.changes.values():
         done.sort(key=lambda one: (one.at, one.action != "add"))
     return found

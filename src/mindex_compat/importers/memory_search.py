@@ -248,7 +248,7 @@ class _PartCounter:
     collections: set[Any] = field(default_factory=set)
 
     def parts(self, file: Any, collections: Sequence[Any]) -> dict[str, int]:
-        """Return how many rows of other tables the next piece brings; `file` is None where that is unknown."""
+        """Return how many rows of other tables the next piece brings; `file` is None if that is unknown."""
         if file is None or file in self.files:
             return {}
         new = set(collections) - self.collections
@@ -280,7 +280,7 @@ def _is_export(path: Path) -> bool:
 def _loaded(path: Path) -> Mapping[str, Any]:
     export = read_json(path)
     if not isinstance(export, dict) or not {"chunks", "sessions"} & export.keys():
-        raise UsageError(f"{path} is no export of memory-search", "it would have files, chunks and sessions")
+        raise UsageError(f"{path} is not an export of memory-search", "an export has files, chunks and sessions")
     return export
 
 
@@ -300,7 +300,7 @@ importer = MemorySearch()
 
 
 def _uncommon_time(value: object) -> object:
-    """A time of a file that is no integer, as it stands there; bytes as text, since JSON has none."""
+    """A time of a file that is not an integer, unchanged; bytes as text, since JSON has none."""
     if foreign.integer(value) is not None:
         return None
     return foreign.text(value) if isinstance(value, bytes) else value

@@ -2,7 +2,7 @@
 
 A row with the source `file-index` is a whole file of its workspace: a reference memory. Every edit of the file left the
 older row in place; those are imported as superseded by the newest. Better still: index the workspace itself. Access
-counts and the access log are kept, and vectors are made anew.
+counts and the access log are kept, and vectors are made again.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ class Mudpuppy(DatabaseImporter):
     tables = ("memory_entries",)
     parts = ("memory_access_log",)
     left_out = {
-        "memory_entries.content_hash": "made anew from the content",
+        "memory_entries.content_hash": "made again from the content",
         "memory_access_log.id": "not kept; the accesses stay as long as access_log.days and access_log.rows say",
         "memory_fts": INDEX,
         "vec_entries": VECTORS,

@@ -32,7 +32,7 @@ class ReferenceMemory(Importer):
         )
 
     def read(self, path: Path) -> Iterator[ReadRow]:
-        at = int(path.stat().st_mtime * 1000)  # the file has no times of its own
+        at = int(path.stat().st_mtime * 1000)  # the file contains no times
         for number, line in read_objects(path):
             where = f"line {number}"
             if isinstance(line, SkippedRow):

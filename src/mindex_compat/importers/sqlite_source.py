@@ -12,16 +12,16 @@ from mindex_compat.foreign_sqlite import ForeignDatabase, holds
 from mindex_compat.places import PLACES
 
 UNKNOWN_TABLE = "mindex does not know this table"
-INDEX = "a keyword index, which is made anew"
-VECTORS = "vectors are made anew: the database does not say which model made them"
-CACHE = "a cache, which is made anew"
+INDEX = "a keyword index, which is made again"
+VECTORS = "vectors are made again: the database does not say which model made them"
+CACHE = "a cache, which is made again"
 
 
 class DatabaseImporter(Importer):
     """Reads one program's database. A table or column that is missing counts as empty."""
 
     needs: Mapping[str, Collection[str]]  # the tables and columns by which a database of this program is recognised
-    needs_one_of: tuple[str, ...] = ()  # at least one of these tables, too
+    needs_one_of: tuple[str, ...] = ()  # and at least one of these tables
     tables: tuple[str, ...]  # those whose rows become records, and are counted
     # Those that nothing is made of, or table.column, and why; of these, indexes, vectors and caches can be made again.
     left_out: Mapping[str, str] = {}
@@ -41,14 +41,16 @@ class DatabaseImporter(Importer):
     def read(self, path: Path) -> Iterator[ReadRow]:
         with ForeignDatabase(path) as database:
             if not database.tables.intersection(self.tables):
-                raise UsageError(f"{path} is no database of {self.name}", f"it would have {', '.join(self.tables)}")
+                raise UsageError(
+                    f"{path} is not a database of {self.name}", f"such a database has {', '.join(self.tables)}"
+                )
             found = False
             for row in self.rows(database):
                 found = found or not isinstance(row, OtherRows)
                 yield row if isinstance(row, DocumentRows | OtherRows) else with_table(row)
             if database.damage and not found:
                 table, reason = next(iter(database.damage.items()))
-                raise StoreError(f"{path} is of no use: '{table}' is {reason}", "repair it with its own program")
+                raise StoreError(f"cannot read {path}: table '{table}' is {reason}", "repair it with its own program")
             for table, reason in database.damage.items():
                 yield SkippedRow(table, reason, row=False, table=table)
             yield from self._left_out(database)

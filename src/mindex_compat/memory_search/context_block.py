@@ -14,7 +14,7 @@ START, END = "<!-- memory-search-context:start -->", "<!-- memory-search-context
 
 
 def build(memory: Memory, query: str, *, limit: int, tokens: int) -> str:
-    """Return the best passages with their places, as many as fit into so many tokens; '' if nothing was found."""
+    """Return the best passages with their places, as many as fit into a number of tokens; '' if nothing was found."""
     blocks: list[str] = []
     left = tokens
     for one in search(memory, Request(query, limit)).results:

@@ -29,7 +29,7 @@ _STORED_AS = re.compile(r"[.\-_](i?q\d\w*|bf16|fp?(16|32))$", re.IGNORECASE)
 def create(settings: ProviderSettings) -> Embedder:
     """Return the embedder for the GGUF file that `settings.model` names; llama.cpp is started at first use.
 
-    Raises ProviderError for a file that is no embedding model.
+    Raises ProviderError for a file that is not an embedding model.
     """
     file = describe(settings.model, "embedding.model")
     if file.judges:

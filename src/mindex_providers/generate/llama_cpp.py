@@ -19,11 +19,11 @@ from mindex_providers.llama_cpp import LlamaServer
 def create(settings: ProviderSettings) -> Generator:
     """Return the language model in the GGUF file that `settings.model` names; llama.cpp is started at first use.
 
-    Raises ProviderError for a file that is no language model.
+    Raises ProviderError for a file that is not a language model.
     """
     file = describe(settings.model, "generation.model")
     if file.judges or not file.writes:
-        message = f"{file.path} is no language model: it reads and does not write"
+        message = f"{file.path} is not a language model: it reads and does not write"
         raise ProviderError(message, "let generation.model name another GGUF file")
     interface = ChatInterface("/v1/chat/completions", _body, drops_parameters=False)
     return ChatGenerator(LlamaServer("generation", file, settings.timeout), interface)

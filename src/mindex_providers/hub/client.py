@@ -166,7 +166,7 @@ class Hub:
             hint = "check the network, or let HF_ENDPOINT name a mirror; what arrived is kept, run it again to go on"
             raise ProviderError(message, hint) from error
         except errors.HFValidationError as error:
-            raise ProviderError(f"'{repo}' is no name of a model at the hub", "name it as org/name") from error
+            raise ProviderError(f"'{repo}' is not a model name of the hub", "use org/name") from error
         except (ValueError, KeyError, TypeError) as error:
             raise self._foreign_answer("does not answer as the hub does") from error
 

@@ -70,13 +70,13 @@ def pull(name: str, *, revision: str = "", file: str = "", report: Report | None
     wanted = _Wanted(hub_name(name), preset(name), revision, file)
     if wanted.preset is None and not is_repo(name):
         names = ", ".join(one.name for one in PRESETS)
-        raise UsageError(f"'{name}' is no model that can be pulled", f"name one as org/name, or one of {names}")
+        raise UsageError(f"cannot pull '{name}': it is not a model name", f"use org/name, or one of {names}")
     record = wanted.recorded()
     if record is not None and not record.wrong_files():
         return Pulled(record, 0)
     hub = Hub()
     with hub.lock(lock_file(wanted.name)):
-        model = wanted.recorded() or _plan(hub, wanted)  # another process may have pulled it meanwhile
+        model = wanted.recorded() or _plan(hub, wanted)  # another process may have pulled it
         downloaded = _download(hub, model, report)
         if wanted.preset is None:
             model = replace(model, role=_role(model.folder / _CONFIG))

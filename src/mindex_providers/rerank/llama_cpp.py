@@ -22,11 +22,11 @@ _TOKENS_AROUND = 8  # what a model puts before, between and after query and text
 def create(settings: ProviderSettings) -> Reranker:
     """Return the reranker in the GGUF file that `settings.model` names; llama.cpp is started at first use.
 
-    Raises ProviderError for a file that is no reranker.
+    Raises ProviderError for a file that is not a reranker.
     """
     file = describe(settings.model, "rerank.model")
-    if not file.judges:  # llama.cpp would score with whatever number comes first
-        raise ProviderError(f"{file.path} is no reranker: nothing in it gives scores", "use another GGUF file")
+    if not file.judges:  # llama.cpp would use the first number as the score
+        raise ProviderError(f"{file.path} is not a reranker: it has no scoring head", "use another GGUF file")
     return LlamaReranker(file, settings.timeout)
 
 
@@ -56,7 +56,7 @@ class LlamaReranker:
         return self._reranker.score(query, cut, seconds=deadline - monotonic())
 
     def _cut(self, text: str, most: int, deadline: float) -> tuple[str, int]:
-        """Return the text's beginning of at most so many tokens, and how many they are."""
+        """Return the text's beginning within a limit of tokens, and their number."""
         text = clean_for_server(text, MAX_CHARACTERS)
         while True:
             if monotonic() >= deadline:

@@ -281,7 +281,7 @@ async def test_a_deleted_file_is_not_restored_over_a_new_one(claude: Claude, mem
     assert (await claude("view", "/memories/a.md")).endswith("\told")
 
 
-def test_each_agent_has_files_of_its_own(memory: Memory) -> None:
+def test_each_agent_has_its_own_files(memory: Memory) -> None:
     files = memory.notes
     for agent in ("main", "work"):
         files.create(agent, "/memories/a.md", f"of {agent}")

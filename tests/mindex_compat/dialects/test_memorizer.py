@@ -162,7 +162,7 @@ async def test_a_seventh_category_is_refused(memorizer: Memorizer) -> None:
     assert "category" in await memorizer.error("store_fact", fact="x y z", category="opinion")
 
 
-async def test_the_same_text_is_the_same_fact_whatever_its_category(memorizer: Memorizer) -> None:
+async def test_the_same_text_is_the_same_fact_in_every_category(memorizer: Memorizer) -> None:
     first = await memorizer("store_fact", fact="Anna prefers dark mode.", category="preference")
     again = await memorizer("store_fact", fact="  Anna prefers\tdark mode.", category="pattern")
     assert again["fact_id"] == first["fact_id"]
@@ -596,7 +596,7 @@ async def test_sources_are_linked_to_a_project_listed_checked_and_unlinked(
             "last_checked_at": None,
         },
     ]
-    # What an agent reported stands; what mindex sees itself is shown beside it.
+    # The reported status stays; the status that mindex sees is shown beside it.
     gone = str(tmp_path / "gone")
     await memorizer("link_project_source", project_id=1, location=gone, source_type="folder")
     report = {"last_status": "warning", "message": "old"}

@@ -244,7 +244,7 @@ def test_the_map_comes_from_the_first_yaml_block() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no block", "```yaml\nnothing: here\n```", "```yaml\n  a: [b, c]\n"])
-def test_a_file_without_a_map_is_no_map(text: str) -> None:
+def test_a_file_without_a_map_is_not_a_map(text: str) -> None:
     assert domain_map(text) == {}
 
 

@@ -369,7 +369,9 @@ async def test_its_server_loads_no_embedding_model(serving: Callable[..., Served
         assert await recalled(client, "office") == [id_]
     memory = served.host.memory
     assert memory.models.embedder is None
-    with Memory(memory.settings.database, query_wait=0) as other:  # its vector is left to whoever searches by it
+    with Memory(
+        memory.settings.database, query_wait=0
+    ) as other:  # its vector is left to the first search that needs it
         embedder = other.models.embedder
         assert embedder is not None
         assert [record.id for record in other.store.vectors.pending_records(embedder.model, 9)] == [id_]
@@ -405,7 +407,7 @@ async def notes(client: Client) -> dict[str, str]:
         ("program*", {"program", "programmer", "programming"}),
         ("coding NOT functions", {"apart"}),
         ("coding preferences", {"style", "apart"}),  # all of the words …
-        ("coding soup", {"style", "apart", "other"}),  # … and any of them where nothing has all
+        ("coding soup", {"style", "apart", "other"}),  # … and any of them if nothing has all
         ("What are the user's coding preferences?", {"style", "apart"}),
         ("runs widgets", {"js"}),
         ("(((", set()),
@@ -711,7 +713,7 @@ async def test_a_bug_is_an_internal_error_without_details(
     assert "the secret inside" in caplog.text
 
 
-# ── as a process of its own ───────────────────────────────────────────────────────────────────────────────────
+# ── as a separate process ───────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture

@@ -348,7 +348,7 @@ async def test_a_search_finds_the_files_of_the_workspace_beside_memories(with_fi
         ({"tags": ["home"]}, {"manual", "file-index"}),
         ({"tags": ["notes/kitchen.md"]}, {"file-index"}),
         ({"tags": ["garden.md"]}, set()),
-        ({"tags": ["notes"]}, set()),  # a folder is no tag
+        ({"tags": ["notes"]}, set()),  # a folder is not a tag
         ({"limit": 1}, {"manual"}),
     ],
 )
@@ -529,7 +529,7 @@ async def test_a_store_error_has_the_shape_of_each_tool(serving: Callable[..., S
     assert list(stats) == ["error"]
 
 
-# ── as a process of its own ───────────────────────────────────────────────────────────────────────────────────
+# ── as a separate process ───────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.model

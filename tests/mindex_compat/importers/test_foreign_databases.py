@@ -54,7 +54,7 @@ def test_a_memory_keeps_its_entities_and_metadata(tmp_path: Path, keyword_memory
     ada = foreign_programs.imported_records("memory-mcp", tmp_path, keyword_memory)["memories mem_a"]
     assert (ada.text, ada.type, ada.summary) == ("Ada leads the parser team.", "relationship", "Ada leads it.")
     assert (ada.tags, ada.entities, ada.context) == (("team", "people"), ("Ada", "Parser"), "from the stand-up")
-    # Being looked at is no change.
+    # Reading is not a change.
     assert (ada.created_at, ada.updated_at, ada.expires_at) == (NOON, NOON + DAY, NOON + 90_000 * DAY)
     assert ada.importance == 8
     noon = "2026-03-01T12:00:00Z"
@@ -62,7 +62,7 @@ def test_a_memory_keeps_its_entities_and_metadata(tmp_path: Path, keyword_memory
     assert isinstance(changes, str)
     assert ada.source == "chat"
     assert ada.fields == {
-        "foreign_ids": {"memory-mcp": ["mem_a", "mem_e"]},  # of the row with the same text, too
+        "foreign_ids": {"memory-mcp": ["mem_a", "mem_e"]},  # also of the row with the same text
         "metadata": {"ticket": {"no": 7}},
         "provenance": {  # of the last change
             "id": "prov_2",
@@ -171,7 +171,7 @@ def test_only_the_newest_row_of_an_indexed_file_is_found(tmp_path: Path, keyword
     assert [hit.record.id for hit in keyword_memory.search("draft").hits] == [new.id]
 
 
-def test_ids_are_kept_in_the_program_whatever_numbers_the_memory_has_given(
+def test_ids_are_kept_in_the_program_even_if_the_database_uses_these_numbers(
     tmp_path: Path, keyword_memory: Memory
 ) -> None:
     ours = [keyword_memory.add(text).id for text in ("one", "two", "three")]

@@ -149,7 +149,7 @@ def test_a_virtual_table_that_reads_a_view_is_not_opened(tmp_path: Path, keyword
     assert report is None or report.added == 0
 
 
-def test_the_name_of_a_table_is_no_sql(tmp_path: Path, keyword_memory: Memory) -> None:
+def test_the_name_of_a_table_is_not_sql(tmp_path: Path, keyword_memory: Memory) -> None:
     name = 'x" UNION ALL SELECT i FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i FROM n) --'
     quoted = name.replace('"', '""')
     path = database(tmp_path / "x.db", f'{FACTS} CREATE TABLE "{quoted}" (y)', facts=[(1, "main", "Ada likes tea")])

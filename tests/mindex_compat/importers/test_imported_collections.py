@@ -1,4 +1,4 @@
-"""MemoryExchange's rows are chunks of a collection of their own, which no indexing of folders touches."""
+"""MemoryExchange's rows are chunks of a separate collection, which no indexing of folders touches."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_an_export_cannot_bring_in_a_collection_of_a_folder(memory: Memory, othe
     report = other.transfer.import_(tmp_path / "b.jsonl")
     assert report.added == 0
     assert other.collections.list() == ()
-    assert report.skipped[0].reason == "it is no collection that was imported"
+    assert report.skipped[0].reason == "it is not an imported collection"
 
 
 def test_an_export_cannot_replace_a_file_that_is_indexed(memory: Memory, other: Memory, tmp_path: Path) -> None:

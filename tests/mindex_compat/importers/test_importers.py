@@ -145,7 +145,7 @@ def test_unknown_files_are_recognised_by_no_importer(tmp_path: Path, keyword_mem
     assert len(strangers) > 8
     for path in strangers:
         assert [one for one in importer_names() if load_importer(one).recognises(path)] == [], path
-        with pytest.raises(UsageError, match="knows how to import"):
+        with pytest.raises(UsageError, match="unknown format of the"):
             detect_importer(path)
 
 

@@ -178,7 +178,7 @@ def test_the_folder_of_an_export_is_imported_with_its_ids_and_times(export: Path
     assert keyword_memory.transfer.import_(export).added == 0
 
 
-def test_a_file_of_an_export_that_is_no_json_is_named_and_the_others_are_imported(
+def test_a_file_of_an_export_that_is_not_json_is_named_and_the_others_are_imported(
     export: Path, keyword_memory: Memory
 ) -> None:
     (export / "facts/all-facts.json").write_text("[")

@@ -22,7 +22,7 @@ from tests.transfer.foreign_rows import DAY, NOON, Rows, fill
 
 every_program = pytest.mark.parametrize("program", FULL)
 
-# Flags, and integers that are the same in every database: each has a test of its own below.
+# Flags, and integers that are the same in every database: each has a separate test below.
 _TESTED_ALONE = {
     "chunks.is_instruction", "memories.is_deleted", "memories.access_count", "skills.enabled",
     "skills.notify_on_completion", "chunks.file_id", "files.id", "collections.id", "file_collections.file_id",

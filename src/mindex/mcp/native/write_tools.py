@@ -34,7 +34,7 @@ Fields = Annotated[
 ]
 Undo = Annotated[
     str | Omitted,
-    # Models write numbers and `true`, whatever the schema says.
+    # Models write numbers and `true` even if the schema says otherwise.
     BeforeValidator(lambda value: {True: _LATEST, False: None}[value] if isinstance(value, bool) else _text(value)),
     Field(description="A change's number, or true: the latest"),
 ]

@@ -23,7 +23,7 @@ class Embedder(Protocol):
     def loaded(self) -> bool: ...
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
-        """Return one L2-normalised float32 row per text, the same whatever else is in the batch."""
+        """Return one L2-normalised float32 row per text, which does not depend on the rest of the batch."""
 
     def embed_query(self, text: str) -> VectorArray:
         """Return one L2-normalised float32 vector (1-d), made with the model's query prefix if it has one."""

@@ -29,8 +29,8 @@ def fluency(tokenizer: Tokenizer, text: str, per_han: float = 0.0) -> float:
 
     A model that learnt Chinese character by character is said to: each then counts as `per_han` words.
 
-    Every mark is a piece of its own: counted, they would make markdown and code look like a foreign language. A word
-    that is not in the vocabulary is a piece but no word.
+    Every punctuation mark is a separate piece: counted, they would make markdown and code look like a foreign language.
+    A word that is not in the vocabulary is a piece, but not a word.
     """
     sample = clean(text, SAMPLE)
     encoding = tokenizer.encode(sample, add_special_tokens=False)
@@ -58,7 +58,7 @@ def fluency_of_pieces(pieces: Iterable[str | None]) -> float:
 
 
 def _words_per_piece(pieces: Iterable[tuple[int | None, str | None]], per_han: float = 0.0) -> float:
-    """Return words per piece; each piece has the number of its word and its characters, None where unknown.
+    """Return words per piece; each piece has the number of its word and its characters, None if unknown.
 
     In a script without blanks between words, several characters learnt as one piece are a word. A piece of one
     character is not: every vocabulary has some, whether its model reads the language or not. Names and numbers fall to

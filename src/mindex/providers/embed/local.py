@@ -21,7 +21,7 @@ from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS, built_in_files
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A graph that pools by itself gives one vector per text; the others one per token.
+# A graph that contains the pooling gives one vector per text; the others one per token.
 POOLED_OUTPUT = "sentence_embedding"
 OUTPUTS = (POOLED_OUTPUT, "last_hidden_state", "token_embeddings")
 POOLED = "graph"
@@ -38,7 +38,7 @@ def create(settings: ProviderSettings) -> Embedder:
     for model, package in EMBEDDERS:
         if wanted == model.name:
             return LocalEmbedder(model, package.files)
-    # Imported here: it imports this module, and only a model that is no package needs them.
+    # Imported here: it imports this module, and only a model that is not a package needs them.
     from mindex.providers.embed.onnx_folder import open_folder, open_pulled
     from mindex.providers.hub.pulled import find_pulled
 

@@ -164,7 +164,9 @@ def _dimensions(folder: ModelFolder, engine: Engine, pooling: str) -> int:
     output, _ = engine.run([engine.tokenizer.encode("length").ids])
     if output.ndim != (2 if pooling == POOLED else 3) or not 1 < output.shape[-1] <= MAX_DIMENSIONS:
         answer = f"'{engine.output}' of shape {list(output.shape)}"
-        raise ProviderError(f"the model {folder.weights} answers with {answer}: it is no embedding model", folder.hint)
+        raise ProviderError(
+            f"the model {folder.weights} answers with {answer}: it is not an embedding model", folder.hint
+        )
     dimensions = int(output.shape[-1])
     settings = folder.settings("1_Pooling/config.json")
     for key in ("word_embedding_dimension", "embedding_dimension"):

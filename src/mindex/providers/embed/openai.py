@@ -21,5 +21,5 @@ def create(settings: ProviderSettings) -> Embedder:
 
 
 def vectors_of(answer: object) -> Sequence[object]:
-    """Return the vectors of an answer in the order of the texts. Raises ValueError where there are none."""
+    """Return the vectors of an answer in the order of the texts. Raises ValueError if there are none."""
     return rows_by_index(list_in(answer, "data"))

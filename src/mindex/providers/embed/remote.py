@@ -116,7 +116,7 @@ class RemoteEmbedder:
         return self._server.trouble()
 
     def forget_card(self) -> None:
-        """Measure the model anew with the next request. Until then other processes keep to the old card."""
+        """Measure the model again with the next request. Until then other processes keep to the old card."""
         with self._measuring:
             self._card = None
             self._reads_card_file = False
@@ -190,7 +190,7 @@ class RemoteEmbedder:
         card = self._card
         if card is None or card.dimensions == dimensions:
             return
-        fresh = self._card_file.read()  # another process may have re-embedded everything meanwhile
+        fresh = self._card_file.read()  # another process may have re-embedded everything in the meantime
         if fresh is None or fresh.dimensions != dimensions:
             message = f"now answers with {dimensions} dimensions, it was {card.dimensions}"
             raise self._error(message, "run `mindex reembed`")
@@ -203,7 +203,7 @@ class RemoteEmbedder:
     ) -> VectorArray:
         """Return one row per text. With `strict`, a text that the server refuses is an error, not a stand-in.
 
-        `beside` is the last row: it goes with the last request, however full that is.
+        `beside` is the last row: it is part of the last request, however full that is.
         """
         prepared = [self._prepared(text, prefix) for text in texts]
         last = [self._prepared(beside, self._expected.text_prefix)] if beside else []
@@ -298,7 +298,7 @@ class RemoteEmbedder:
 
 
 def list_in(answer: object, *names: str) -> list[object]:
-    """Return the list below these names of an answer. Raises ValueError where there is none."""
+    """Return the list below these names of an answer. Raises ValueError if there is none."""
     for name in names:
         answer = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(answer, list):
@@ -314,7 +314,7 @@ def rows_by_index(rows: Sequence[object]) -> list[object]:
             raise ValueError("answers without an embedding")
         index = row.get("index", position)
         if not isinstance(index, int) or not 0 <= index < len(rows) or index in placed:
-            raise ValueError("answers with indexes that make no sense")
+            raise ValueError("answers with invalid indexes")
         placed[index] = row["embedding"]
     return [placed[index] for index in range(len(rows))]
 

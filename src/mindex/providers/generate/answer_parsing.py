@@ -9,7 +9,7 @@ from typing import NoReturn
 from mindex.errors import GenerationError
 from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Generator, Prompt
 
-# An answer longer than so many times the limit is not cut, but unusable.
+# A reply longer than this multiple of the limit is rejected instead of cut.
 _MAX_LENGTH_FACTOR = 10
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff\ud800-\udfff]")
@@ -93,11 +93,11 @@ def _bounded(answer: str) -> str:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _cut(text: str, most: int) -> str:
-    """Return at most so many characters: whole sentences if one ends in the last three quarters, else whole words."""
+    """Truncate to `most` characters: whole sentences if one ends in the last three quarters, else whole words."""
     if len(text) <= most:
         return text
     ends = [end.end() for end in _SENTENCE_END.finditer(text, 0, most + 1) if end.end() <= most]

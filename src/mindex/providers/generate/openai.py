@@ -12,6 +12,6 @@ _DEFAULTS = {"openai": "gpt-4o-mini", "groq": "llama-3.1-8b-instant"}
 
 def create(settings: ProviderSettings) -> Generator:
     default = _DEFAULTS.get(settings.provider, "")
-    if settings.provider == "openai" and settings.url:  # another server has models of its own, and may have only one
+    if settings.provider == "openai" and settings.url:  # another server has its own models, and may have only one
         default = ""
     return ChatGenerator(Server(server_spec("generation", settings, settings.model or default)))

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # out of the processor's cache) and need memory in proportion; short texts are faster in a batch.
 _TEXTS_PER_RUN = 8
 _TOKENS_PER_RUN = 512
-# A text joins a run if it is at most so many tokens shorter than the longest: of 64 passages, padding is 1.5 % of the
-# tokens instead of 4 %, for 18 % more runs of 0.7 ms each.
+# A text joins a run if it is at most this number of tokens shorter than the longest: of 64 passages, padding is 1.5 %
+# of the tokens instead of 4 %, for 18 % more runs of 0.7 ms each.
 _MAX_PADDING = 12
 _MAX_WORKERS = 4  # each needs about 70 MB while it runs
 
@@ -151,7 +151,7 @@ class Engine:
 
     def encode(self, text: str, *, whole: bool = True) -> Encoding:
         """Return the text as tokens; with those that open and close it where it is `whole`."""
-        # One at a time: `encode_batch` starts threads of its own and then warns on stderr at every fork.
+        # One at a time: `encode_batch` starts its own threads and then warns on stderr at every fork.
         return self.tokenizer.encode(clean(text, MAX_CHARACTERS), add_special_tokens=whole)
 
     def run(
@@ -178,7 +178,7 @@ class Engine:
         try:
             with native_call():
                 answer: NDArray[Any] = self._session.run([self.output], inputs, self._options)[0]
-        except Exception as error:  # ONNX Runtime's errors share no base class of their own
+        except Exception as error:  # ONNX Runtime's errors share no base class
             raise ProviderError(f"the {self._called} failed ({error})", "free some memory and try again") from error
         return answer, mask
 

@@ -44,7 +44,7 @@ class ModelFolder:
         return [self.weights, *weights_beside(self.weights), self.tokenizer, *settings]
 
     def setting(self, file: str) -> object:
-        """Return the value of one of the folder's own JSON files; None where there is no such file."""
+        """Return the value of one of the folder's own JSON files; None if the file does not exist."""
         path = self.path / file
         try:
             with path.open("rb") as stream:
@@ -60,7 +60,7 @@ class ModelFolder:
         return found if isinstance(found, dict) else {}
 
     def known_files(self, called: str, cached: Mapping[str, object] | None) -> ModelFiles | None:
-        """Return the model's files by what the cache holds of them; None where that does not suffice."""
+        """Return the model's files by what the cache holds of them; None if that does not suffice."""
         sha256 = (cached or {}).get("sha256")
         if cached is None or not isinstance(sha256, str) or len(sha256) != _SHA256_DIGITS:
             return None
@@ -95,7 +95,7 @@ def _folder_at(path: Path, setting: str, hint: str) -> ModelFolder:
         raise ProviderError(f"there is no folder {path}", hint)
     weights = _weights_in(path, setting) if path.is_dir() else path
     if weights.suffix != ".onnx":
-        raise ProviderError(f"{path} is no ONNX model", hint)
+        raise ProviderError(f"{path} is not an ONNX model", hint)
     folder = weights.parent.parent if weights.parent.name == "onnx" else weights.parent
     for place in (folder, weights.parent):
         if (place / "tokenizer.json").is_file():

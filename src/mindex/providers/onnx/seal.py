@@ -41,7 +41,7 @@ def is_sealed(copy: Path) -> bool:
     if fault:
         from logging import getLogger  # only a failure needs it
 
-        getLogger(__name__).info("the ready copy %s %s: it is made anew", copy, fault)
+        getLogger(__name__).info("the ready copy %s %s: it is made again", copy, fault)
     return not fault
 
 

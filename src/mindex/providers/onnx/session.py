@@ -1,8 +1,8 @@
 """Opening an ONNX model fast: from a ready, memory-mapped copy that is saved once per machine.
 
 ONNX Runtime spends a third of a second and 100 MB on optimising the graph of a small model. It can save the result
-in its own format and map that file next time, which takes 10 ms. The copy is only a cache: whatever is wrong with it
-or its folder, the model is opened from the original file instead.
+in its own format and map that file next time, which takes 10 ms. The copy is only a cache: if it or its folder is
+unusable, the model is opened from the original file instead.
 
 A model may have a second graph that computes in int8 (`training/graphs.py`). Both are then compared before the copy is
 made of the better one. Its name tells which that is, and contains the processor that it was chosen for.
@@ -82,7 +82,7 @@ def open_session(
         return session
     try:
         return _open(model, _options(packed))
-    except Exception as error:  # ONNX Runtime's errors share no base class of their own
+    except Exception as error:  # ONNX Runtime's errors share no base class
         raise NotOpened(f"cannot be opened ({error})") from error
 
 
@@ -94,7 +94,7 @@ def weights_beside(model: Path) -> list[Path]:
 def _copy_name(model: Path, sha256: str, version: str, int8_graph: Path | None) -> str:
     """Return a name with all that the copy depends on: the model, ONNX Runtime's version, the kind of processor.
 
-    A copy that was chosen by a comparison depends on this processor and on the other graph, too.
+    A copy that was chosen by a comparison also depends on this processor and on the other graph.
     """
     size = model.stat().st_size if model.is_file() else 0
     parts = [sha256, str(size), platform.machine(), sys.byteorder]

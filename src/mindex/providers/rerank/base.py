@@ -11,11 +11,11 @@ class Reranker(Protocol):
 
     @property
     def name(self) -> str:
-        """Provider, model and whatever else decides a score: part of the key under which scores are cached."""
+        """Provider, model and everything else that decides a score: part of the key under which scores are cached."""
 
     @property
     def doubt(self) -> tuple[float, float] | None:
-        """The best text's score up to which the order means nothing, and from which on it counts in full.
+        """The best text's score up to which the order is ignored, and from which on it counts in full.
 
         A cross-encoder that finds no answer among the texts orders them by chance. None: its scale is not known.
         """

@@ -139,7 +139,9 @@ class LocalReranker:
         logits, _ = engine.run([encode_pair(engine, engine.encode("a", whole=False), "b").ids])
         if logits.ndim != 2 or logits.shape[1] not in (1, 2):
             answer = f"'{engine.output}' of shape {list(logits.shape)}"
-            raise ProviderError(f"the model {files.weights} answers with {answer}: it is no cross-encoder", files.hint)
+            raise ProviderError(
+                f"the model {files.weights} answers with {answer}: it is not a cross-encoder", files.hint
+            )
         if not engine.tokenizer.num_special_tokens_to_add(True):
             raise ProviderError(f"the tokenizer {files.tokenizer} does not say how it joins a pair", files.hint)
         return engine
@@ -157,5 +159,5 @@ def _score(logits: Any) -> float:
     """Return the one number that says how well the pair fits; of two, the second is for it and the first against it."""
     score = float(logits[-1]) - (float(logits[0]) if len(logits) == 2 else 0.0)
     if not isfinite(score):
-        raise RerankError("the reranker answers with a score that is no number", "use another rerank.model")
+        raise RerankError("the reranker answers with a score that is not a number", "use another rerank.model")
     return score

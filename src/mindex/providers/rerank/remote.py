@@ -89,9 +89,9 @@ def _scores(rows: Sequence[tuple[object, object]], expected: int) -> list[float]
     found: dict[int, float] = {}
     for index, score in rows:
         if type(index) is not int or not 0 <= index < expected or index in found:
-            raise ValueError("answers with indexes that make no sense")
+            raise ValueError("answers with invalid indexes")
         if type(score) not in (int, float) or not math.isfinite(float(str(score))):
-            raise ValueError("answers with a score that is no number")
+            raise ValueError("answers with a score that is not a number")
         found[index] = float(str(score))
     if len(found) != expected:
         raise ValueError(f"answers with {len(found)} scores for {expected} texts")

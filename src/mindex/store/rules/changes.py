@@ -31,7 +31,7 @@ def batch_of(action: str, reason: str, by: str, at: int, transaction: str) -> st
 
 
 def is_as_last_changed(record: Record, changes: Sequence[Change]) -> bool:
-    """Whether an entry is as the last of its changes left it; also where it has none.
+    """Whether an entry is as the last of its changes left it; True if it has no history.
 
     Its text and whether it is retired: a repeated text sets `updated_at`, and an import adds foreign ids, without a
     change.

@@ -1,4 +1,4 @@
-"""Applying a document update: which chunks are added, kept, described anew, embedded anew, and removed."""
+"""Applying a document update: which chunks are added, kept, described again, embedded again, and removed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +20,7 @@ class PlacedChunk:
 
     position: int
     record: Record
-    reindex: bool = False  # its title or tags, or what is found of its document, changed: its words are indexed anew
+    reindex: bool = False  # its title or tags, or what is found of its document, changed: its words are indexed again
     reembed: bool = False  # its title or the document's description, which are embedded, changed: its vectors go
 
 

@@ -71,7 +71,7 @@ def _front_matter_tags(
     sure, judged = front[: last_sure + 1], [tag for tag in front[last_sure + 1 :] if tag in code]
     names = [span.strip().removesuffix("()") for span in _CODE_SPAN.findall(text)]
     places = [names.index(tag) if tag in names else len(names) for tag in judged]
-    # A name before one that comes earlier in the text does not stand there as code. Front matter without other fields
+    # A name before one that comes earlier in the text is not code there. Front matter without other fields
     # has a tag.
     out_of_order = [at for at, place in enumerate(places) if min(places[at:]) < place]
     count = out_of_order[-1] + 1 if out_of_order else 1 if not sure and not has_fields else 0

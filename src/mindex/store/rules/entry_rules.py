@@ -120,7 +120,7 @@ def no_entry(id_: str) -> NotFoundError:
 
 
 def unique_value(record: Record, field: str) -> str | None:
-    """What two live records of a kind and agent must not share, for comparing; None where they may.
+    """What two live records of a kind and agent must not share, for comparing; None if they may.
 
     Values are compared by Unicode case folding: "Émile" and "émile" are the same name.
     """

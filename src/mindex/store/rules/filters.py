@@ -52,7 +52,7 @@ def _at_least(value: float | None, least: float | None) -> bool:
 def holds_literally(literals: Sequence[str], text: str, title: str, *, inside_words: bool = False) -> bool:
     """Whether a record's text or title holds every literal text: at word boundaries, as `literal_ranges` says.
 
-    With `inside_words` one of them is enough, and it may stand inside a word.
+    With `inside_words` one of them is enough, and it may be part of a word.
     """
     held = count_held(literals, text, title, inside_words=inside_words)
     return held > 0 if inside_words else held == len(literals)

@@ -114,7 +114,7 @@ def _slots(row: ExportRow, options: RestoreOptions) -> list[Slot]:
 
 
 def _keep_foreign_ids(statements: RestoreStatements, id_: str, merged: Record) -> None:
-    """Let the record that a row is the same as be found by the row's former ids, too. That is no change of it."""
+    """Let the record that equals a row be found also by the row's former ids. That does not change the record."""
     record = statements.entry(id_)
     if record is None:
         return
@@ -193,7 +193,7 @@ def _outcome(record: Record, known: ImportPreview, options: RestoreOptions, now:
 
 
 def _with_number(row: ExportRow, number: int | None) -> ExportRow:
-    """The row under another number, in its history, too."""
+    """The row under another number, also in its history."""
     return row if row.record.number == number else row.with_states(lambda state: replace(state, number=number))
 
 

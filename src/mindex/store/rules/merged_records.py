@@ -33,7 +33,7 @@ class SyncStatements(EntryStatements, Protocol):
 def put_merged(statements: SyncStatements, merged: MergedRecord) -> None:
     """Store the state of a record and make its history that of the merge.
 
-    Changes that stand where they stood keep their numbers; the rest is appended anew. An entry that is new here gets
+    Changes that keep their place keep their numbers; the rest is appended again. An entry that is new here gets
     the next number.
     """
     merged = without_nul(merged)

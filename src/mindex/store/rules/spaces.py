@@ -1,7 +1,7 @@
 """Embedding spaces: which one is searched, which one is being filled to replace it, and how they change places.
 
-At most two spaces may take vectors, the active one and the one being filled, so that a process whose model was
-replaced meanwhile cannot leave vectors that no search reads.
+At most two spaces may take vectors, the active one and the one being filled, so that a process whose model was replaced
+cannot leave vectors that no search reads.
 """
 
 import base64
@@ -23,7 +23,7 @@ _NUMBERS = tuple(one.name for one in fields(Model) if one.type in (int, float))
 
 @dataclass(frozen=True, slots=True)
 class SpaceRoles:
-    """The fingerprints of the space that is searched and of the one being filled; '' where there is none."""
+    """The fingerprints of the space that is searched and of the one being filled; '' if there is none."""
 
     active: str = ""
     filling: str = ""
@@ -94,7 +94,7 @@ def require_role(roles: SpaceRoles, model: Model, *, filling: bool = False) -> N
     stored = model_from_fingerprint(active)
     current, given = space_name(stored), space_name(model)
     if replace(stored, edition=0) == replace(model_from_fingerprint(model.fingerprint), edition=0):
-        raise SpaceChangedError(f"everything was embedded anew with {current} meanwhile", "ask again")
+        raise SpaceChangedError(f"everything was embedded again with {current} during this request", "retry")
     if current == given:
         current, given = f"{stored.dimensions} dimensions of {current}", f"{model.dimensions}"
     raise SpaceChangedError(

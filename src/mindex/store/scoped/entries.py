@@ -79,7 +79,7 @@ class ScopedEntries(ScopedGroup[EntryStore]):
         return self._group.numbers(program, self._rules.visible(ids))
 
     def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
-        """Give them also where the principal may only read: it is the server that counts."""
+        """Give them also if the principal may only read: the server counts."""
         return self._group.give_numbers(program, [record for record in records if self._rules.sees(record)])
 
     def agents(self) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class ScopedEntries(ScopedGroup[EntryStore]):
 
     # ── accesses ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    log_access = unchanged(EntryStore.log_access)  # also where the principal may only read: the server counts
+    log_access = unchanged(EntryStore.log_access)  # also if the principal may only read: the server counts
     prune_access_log = for_all(EntryStore.prune_access_log)
     prune_access_log_later = for_all(EntryStore.prune_access_log_later)
     logged_queries = for_all(EntryStore.logged_queries)

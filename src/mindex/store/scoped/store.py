@@ -72,4 +72,4 @@ class ScopedStore:
         self._store.settle()
 
     def close(self) -> None:
-        """Nothing: other principals use the store, too."""
+        """Do nothing: other principals also use the store."""

@@ -50,7 +50,7 @@ class ScopedVectors(ScopedGroup[VectorStore]):
     former_records = for_all(VectorStore.former_records)
 
     def count_former(self) -> int:
-        """Not told to a principal that sees a part: the number would be that of all agents' records."""
+        """0 for a principal that sees a part: the number would be that of all agents' records."""
         return self._group.count_former() if self._rules.principal.is_unlimited else 0
 
     pass_former = for_all(VectorStore.pass_former)
@@ -72,7 +72,7 @@ class ScopedCaches(ScopedGroup[CacheStore]):
 
 
 class ScopedMaintenance(ScopedGroup[Maintenance]):
-    """Implements `mindex.store.base.Maintenance`. Counts are of what is seen; the size of the database is not told."""
+    """Implements `mindex.store.base.Maintenance`. Counts are of what is seen; the size of the database is left out."""
 
     def status(self) -> StoreStatus:
         whole = self._group.status()

@@ -18,7 +18,7 @@ SET count = accesses.count + excluded.count, last_at = $greatest(accesses.last_a
 """
 _FIRST = "SELECT key, at FROM access_log ORDER BY key LIMIT 1"
 _LAST = "SELECT coalesce(max(key), 0) FROM access_log"
-# Pruning reads the whole log: while accesses are logged, it waits until there is so much to drop.
+# Pruning reads the whole log: while accesses are logged, it waits until there are this many rows to drop.
 _MORE_ROWS, _MORE_TIME = 200, 3_600_000
 
 
@@ -45,6 +45,6 @@ def is_beyond(statements: Statements, *, oldest: int, rows: int) -> bool:
 
 
 def prune(statements: Statements, *, oldest: int, rows: int) -> None:
-    """Drop rows that are older, and the oldest beyond so many."""
+    """Drop rows that are older, and the oldest beyond the limit."""
     last = statements.value(_LAST)
     statements.run("DELETE FROM access_log WHERE at < ? OR key <= ?", oldest, last - rows)

@@ -77,7 +77,7 @@ class Dialect:
         texts: Callable[[Any], tuple[str, ...]],
         glob: Callable[[str], str],
     ) -> None:
-        """`{}` in a word stands for its argument. `array` makes the value of a list's column, `texts` reads it.
+        """`{}` in a word is its argument. `array` makes the value of a list's column, `texts` reads it.
 
         `glob` makes a pattern what `$glob` takes.
         """

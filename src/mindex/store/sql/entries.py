@@ -78,7 +78,7 @@ _MARK_EXTRACTED = """
 INSERT INTO extractions (record, at, facts) SELECT $key, ?, ? FROM records WHERE id = ? AND kind = 'turn'
 ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = excluded.facts
 """
-# Failures are counted downwards; an answer that another process got meanwhile stays.
+# Failures are counted downwards; an answer that another process got in the meantime stays.
 _MARK_UNANSWERED = """
 INSERT INTO extractions (record, at, facts) SELECT $key, ?, -1 FROM records WHERE id = ? AND kind = 'turn'
 ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = extractions.facts - 1 WHERE extractions.facts < 0
@@ -349,7 +349,7 @@ class SqlEntries(Generic[S]):
 
 
 def _of_agent(agent: str) -> Condition:
-    """The condition on the agent; `*` stands for all. For one agent, an index is used, which an OR would not."""
+    """The condition on the agent; `*` means all. For one agent, an index is used, which an OR would not."""
     return Condition("TRUE") if agent == "*" else Condition("r.agent = ?", (agent,))
 
 

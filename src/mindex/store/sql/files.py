@@ -237,7 +237,7 @@ class SqlFiles(Generic[S]):
         return self._engine.write(lambda statements: self._set_contexts(statements, contexts))
 
     def drop_contexts(self, collections: Sequence[str]) -> int:
-        self._engine.background.flush()  # contexts that wait to be cached must go, too
+        self._engine.background.flush()  # also the contexts that wait to be cached must go
 
         def drop(statements: S) -> int:
             for name in collections:

@@ -13,14 +13,14 @@ from mindex.values import dataclass, replace
 if TYPE_CHECKING:
     from mindex.store.sql.statements import Statements
 
-# A scope of at most so many records is counted for itself: how rare a word is among them, not among all. Each word is
-# looked up twice for that, so it has to be small.
+# A scope of at most this number of records is counted separately: how rare a word is among them, not among all. Each
+# word is looked up twice for that, so it has to be small.
 SMALL_SCOPE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The records that filters admit. `condition` is None where that is all of them; `size` is counted if small."""
+    """The records that filters admit. `condition` is None if that is all of them; `size` is counted if small."""
 
     condition: Condition | None = None
     size: int | None = None

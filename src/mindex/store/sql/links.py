@@ -19,7 +19,7 @@ ON CONFLICT (source, kind, target) DO {otherwise}
 """
 _SET = _PUT.format(otherwise="UPDATE SET weight = excluded.weight, created_at = excluded.created_at")
 _ADD = _PUT.format(otherwise="NOTHING")
-# Links stand in both directions, so every end is the source of one.
+# Links are stored in both directions, so every end is the source of one.
 _PAIRS = """
 WITH live AS MATERIALIZED (
     SELECT DISTINCT r.id, r.$key AS record FROM links l JOIN records r ON r.$key = l.source

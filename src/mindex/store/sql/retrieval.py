@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What ranking must know of a record `r`, and where it stands: the values that `to_signals` takes.
+# What ranking must know of a record `r`, and its document or session: the values that `to_signals` takes.
 SIGNAL_COLUMNS = """
 coalesce(d.domain, ''), d.instruction, r.importance, r.created_at, coalesce(a.count, 0), a.last_at,
 coalesce(d.id, CASE WHEN r.kind = 'turn' THEN $session(r) END, '')

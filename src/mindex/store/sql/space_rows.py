@@ -35,7 +35,7 @@ WHERE $first(old) AND old.$space = (SELECT key FROM $spaces WHERE fingerprint = 
 ) LIMIT 1
 """
 _COUNTS = "SELECT v.$space, count(*) FROM vectors v WHERE $first(v) GROUP BY v.$space"
-# Neither active nor being filled. Where no space is active yet, none is out of use either.
+# Neither active nor being filled. If no space is active yet, none is out of use either.
 UNUSED = """
 SELECT key, fingerprint FROM $spaces WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'space')
 AND fingerprint NOT IN (SELECT value FROM meta WHERE key IN ('space', 'next_space'))

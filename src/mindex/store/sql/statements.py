@@ -43,7 +43,7 @@ class Statements(Protocol):
         """The first column of all rows."""
 
     def among(self, query: str, among: Iterable[object], *values: object) -> Iterable[Any]:
-        """The rows of a query for many values, for which `$among` stands, behind its other parameters.
+        """The rows of a query for many values; they replace `$among`, behind its other parameters.
 
         An engine may run it for some of the values at a time, so an order over all of them is the caller's.
         """

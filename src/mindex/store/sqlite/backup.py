@@ -52,14 +52,14 @@ class SqliteBackups:
     def back_up(self, target: Path, *, overwrite: bool = False) -> Backup:
         """Write a copy of the database as of now, verified, in place of an earlier backup. It is complete or not there.
 
-        Raises NotFoundError without a database, ConflictError when the target is no backup unless `overwrite`.
+        Raises NotFoundError without a database, ConflictError if the target is not a backup, unless `overwrite`.
         """
         if not self._path.exists():
             raise NotFoundError(f"there is no database {self._path}", "check --db")
         if target.exists() and target.samefile(self._path):
             raise UsageError(f"{target} is the database itself", "name another file")
         if target.exists() and not overwrite and not _is_backup(target):
-            raise ConflictError(f"{target} is no backup of mindex", "name another file, or add --overwrite")
+            raise ConflictError(f"{target} is not a mindex backup", "name another file, or add --overwrite")
         make_private_folder(target.parent)
         with refused_by_disk(self._path), _opened(self._path) as source, _one_snapshot(source):
             _refuse_foreign(self._path, source)
@@ -70,7 +70,7 @@ class SqliteBackups:
         """Put a backup in the place of the database, also while processes use it. What was there is kept beside it.
 
         Nothing is changed unless the backup is sound. What other processes stored before they were refused is in the
-        file that is kept. Raises NotFoundError, ForeignDatabaseError or SchemaError for what is no backup.
+        file that is kept. Raises NotFoundError, ForeignDatabaseError or SchemaError for a file that is not a backup.
         """
         if not backup.exists():
             raise NotFoundError(f"there is no backup {backup}", "check the path")
@@ -126,7 +126,7 @@ class SqliteBackups:
         return kept
 
     def _replace_file(self, prepared: Path) -> Path | None:
-        """Put the backup where no usable file is. Returns what the damaged file is called now; None: none was there.
+        """Put the backup in place of a missing or damaged file. Returns the damaged file's new name, None if missing.
 
         Processes that have that one open notice another file.
         """
@@ -149,7 +149,7 @@ class SqliteBackups:
 
 
 def _prepare(backup: Path, prepared: Path) -> Mapping[str, int]:
-    """Copy a backup, bring the copy to the present schema and give it a name of its own. Returns what is in it."""
+    """Copy a backup, migrate the copy to the present schema and give it a new name. Returns what is in it."""
     try:
         with _opened(backup) as source, _one_snapshot(source):
             _refuse_foreign(backup, source)
@@ -206,7 +206,7 @@ def _one_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
-        raise ForeignDatabaseError(f"{path} is no database of mindex", "choose another one")
+        raise ForeignDatabaseError(f"{path} is not a mindex database", "choose another one")
 
 
 def _is_backup(path: Path) -> bool:

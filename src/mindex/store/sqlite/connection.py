@@ -36,9 +36,9 @@ from mindex.temporary_files import remove_abandoned
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
-# A write-ahead log beyond this is written back and emptied. SQLite does so by itself in a moment without readers, which
-# under constant load does not come: 255 MB were seen beside a database of 11 MB. Readers are waited for so long, and
-# where one stayed longer, it is tried again after a pause.
+# A write-ahead log beyond this is written back and emptied. SQLite does so automatically in a moment without readers,
+# which under constant load does not come: 255 MB were seen beside a database of 11 MB. This is how long to wait for
+# readers; if one stays longer, try again after a pause.
 LONGEST_LOG = 16 * 1024 * 1024
 _CUT_WAIT_MS, _CUT_PAUSE = 100, 1.0
 _LOOK_PAUSE = 0.005
@@ -142,7 +142,7 @@ class Database:
         return connection
 
     def _create(self) -> None:
-        """Make the file private before SQLite makes it for everyone; SQLite gives its -wal and -shm the same mode."""
+        """Create the file as private, which SQLite does not do; SQLite gives its -wal and -shm the same mode."""
         set_log_aside(self.path)  # of a file that was moved or deleted: SQLite would take it for this one's
         try:
             make_private_file(self.path)
@@ -240,7 +240,7 @@ class Database:
         """One short write transaction, begun IMMEDIATE, committed when the block ends well.
 
         `wait` bounds, more tightly than usual, how long the lock is waited for. Raises StoreError when the file was
-        replaced or removed before the end: what a caller is told to be stored is in the file that the path names.
+        replaced or removed before the end: an acknowledged write is in the file that the path names.
         """
         if self.read_only:
             raise self._error(READ_ONLY)
@@ -333,7 +333,7 @@ class Database:
             while True:
                 (busy, known, written) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 if not busy:
-                    # Not empty any more: another process wrote into it meanwhile, and the next look is at its header.
+                    # Not empty any more: another process has written into it, and the next look is at its header.
                     return bool(known > written and not self._guard.log_size())
                 if time.monotonic() > deadline:
                     raise locked_error(self.path, self.wait)
@@ -466,7 +466,7 @@ class Database:
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise
                 self._check_open()
-                from random import uniform  # only where two processes collide
+                from random import uniform  # only if two processes collide
 
                 time.sleep(uniform(0.005, 0.05))  # random: two that wait for each other do not collide again
 
@@ -495,9 +495,9 @@ class Database:
             raise StoreError("this memory is closed", "open a new Memory")
 
     def compact(self) -> bool:
-        """Write the file anew without what was deleted; whether nothing of it is left in the write-ahead log either.
+        """Rewrite the file without deleted rows. Returns whether the write-ahead log contains none of them either.
 
-        Nobody waits for it long: while another process reads or writes, it is left for the next time.
+        Callers do not wait for it long: while another process reads or writes, it is left for the next time.
         """
         self._check_file()
         with self.translated(), self._write_lock:

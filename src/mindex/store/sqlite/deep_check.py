@@ -117,7 +117,7 @@ class _Run:
         return Check("all values", not bad, f"not readable: {_first(bad)}" if bad else "all values can be read", REPAIR)
 
     def references(self) -> Check:
-        """Whatever a row names exists."""
+        """Check that everything that a row names exists."""
         stray = [f"{table} → {parent}" for table, _, parent, _ in self._connection.execute("PRAGMA foreign_key_check")]
         stray += (f"history of {id_}" for id_ in self._connection.column(_WITHOUT_RECORD))
         highest = self._connection.value("SELECT coalesce(max(number), 0) FROM records")

@@ -40,7 +40,7 @@ _REBUILD_WAIT = 2.0
 # in neither. A process that was killed in the middle refuses writes for so long.
 RESTORING = "restoring"
 _LONGEST_RESTORE_MS = 10 * 60 * 1000
-# From so many entries on it pays to look up and write them all at once.
+# From this number of entries on it pays to look up and write them all at once.
 _FEW = 8
 _STATE = "SELECT key, value FROM meta WHERE key IN ('analyzer', 'restoring')"
 

@@ -1,6 +1,6 @@
 """Whether a path still names the file that connections have open, with the content that SQLite gave it.
 
-SQLite goes on writing into a file that was deleted or replaced under it, and acknowledges what nobody will read again.
+SQLite goes on writing into a file that was deleted or replaced under it, and acknowledges writes that are lost.
 So before each read and each write the path and its write-ahead log are looked at (two calls of `stat`). The file is
 opened here through SQLite only: to close it would release the locks of every connection of the process. The log has no
 locks.
@@ -86,8 +86,8 @@ def _read_state(connection: sqlite3.Connection) -> _Raw:
 def log_is_older(path: Path, connection: sqlite3.Connection) -> bool:
     """Whether the write-ahead log beside a file is older than the file, so that it belongs to an earlier copy.
 
-    `connection` reads through the log. That a file was copied without its log cannot be told: it looks like one whose
-    log was written back.
+    `connection` reads through the log. A file that was copied without its log cannot be recognized: it looks like one
+    whose log was written back.
     """
     try:
         raw = _read_raw(path)  # before: a checkpoint only ever raises it to what the connection sees later
@@ -112,7 +112,7 @@ class FileGuard:
         self._file: FileId | None = None
         self._wal: FileId | None = None
         self._log_size = 0  # when it was last looked at
-        self._log_header = b""  # another one when SQLite begins the log anew; b"" while it is empty
+        self._log_header = b""  # another one when SQLite restarts the log; b"" while it is empty
         self._written: tuple[int, int] | None = None  # size and time of the last change that was looked into
         self._raw: _Raw | None = None
         self._look_again_at = 0.0
@@ -125,7 +125,8 @@ class FileGuard:
         self._log_size, self._log_header = 0, b""
 
     def before_open(self) -> None:
-        """Remember the file that is about to be opened. Before: one that is replaced meanwhile is then noticed.
+        """Remember the file that is about to be opened. Before: one that is replaced while it is opened is then
+        noticed.
 
         Raises StoreError for an empty file that has a write-ahead log. SQLite would wait for the processes that use it,
         then delete the log.
@@ -206,7 +207,7 @@ class FileGuard:
             _set_aside([self.wal_path, real.with_name(real.name + "-shm")])
 
     def log_size(self) -> int:
-        """The size of the write-ahead log in bytes; 0 where there is none."""
+        """The size of the write-ahead log in bytes; 0 if there is none."""
         status = self._log_status()
         return 0 if status is None else status.st_size
 
@@ -215,9 +216,9 @@ class FileGuard:
         self._log_header, self._log_size = self._read_log()
 
     def log_is_cut(self) -> bool | None:
-        """Whether another program shortened the write-ahead log; None where only SQLite can tell: it is empty.
+        """Whether another program shortened the write-ahead log; None if only SQLite can tell: it is empty.
 
-        SQLite shortens a log only when it begins it anew, with another header, or empties it.
+        SQLite shortens a log only when it restarts it, with another header, or empties it.
         """
         header, size = self._read_log()
         if not header:
@@ -227,7 +228,7 @@ class FileGuard:
     def _read_log(self) -> tuple[bytes, int]:
         """The header and the size of the write-ahead log, of one moment.
 
-        Another process may begin the log anew at any time. The size of the old log beside the header of the new one
+        Another process may restart the log at any time. The size of the old log beside the header of the new one
         would later look like a log that was cut.
         """
         while True:

@@ -54,7 +54,7 @@ def access_check(path: Path) -> Check:
 
 
 def log_checks(path: Path, connection: SqlConnection) -> tuple[Check, ...]:
-    """What is wrong with the write-ahead log, as far as it can be told; nothing where all is well."""
+    """What is wrong with the write-ahead log, as far as it is known; empty if all is well."""
     found = []
     if log_is_older(path, connection):
         message = f"the write-ahead log beside {path.absolute()} is older than the file: it belongs to another copy"
@@ -79,7 +79,7 @@ def history_checks(connection: SqlConnection) -> tuple[Check, ...]:
 
 
 def leftover_checks(path: Path) -> tuple[Check, ...]:
-    """Temporary files beside the database whose processes were killed; nothing where there are none."""
+    """Temporary files beside the database whose processes were killed; empty if there are none."""
     advice = "remove it, or run `mindex optimize`, which removes those of mindex 0.1.0 only when they are a day old"
     return tuple(
         Check("temporary file", False, f"{file} was left behind by a killed process and may contain entries", advice)

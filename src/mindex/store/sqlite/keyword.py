@@ -53,9 +53,9 @@ SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHE
 """
 _EVERYTHING = Scope()
 _SIGNALS = DIALECT.spell(f", {SIGNAL_COLUMNS}"), DIALECT.spell(SIGNAL_TABLES)
-# In a large scope so many rows more, as a share, are ranked before the scope is applied.
+# In a large scope this share more rows are ranked before the scope is applied.
 _AHEAD = 0.25
-# From the table in which FTS5 keeps the columns: through FTS5 itself, each row would be a query of its own.
+# From the table in which FTS5 keeps the columns: through FTS5 itself, each row would be a separate query.
 _ALL_COLUMNS = "' ' || " + " || ' ' || ".join(f"f.c{place}" for place in range(len(COLUMNS))) + " || ' '"
 _INDEXED_TOKENS = f"""
 SELECT r.id, {_ALL_COLUMNS} FROM records r JOIN records_fts_content f ON f.id = r.key WHERE r.id IN {{marks}}
@@ -98,7 +98,7 @@ def remove(connection: SqlConnection, keys: Sequence[int]) -> None:
 
 
 class KeywordSearch:
-    """One search in one snapshot, by posting lists where there are some, else by FTS5."""
+    """One search in one snapshot, by posting lists if they exist, else by FTS5."""
 
     def __init__(self, connection: SqlConnection, postings: LoadedPostings | None = None) -> None:
         self._connection = connection
@@ -196,7 +196,7 @@ def _ranked_among_few(
 ) -> tuple[ScoredRecord, ...]:
     """BM25 as if the scope were all there is: a name that every record of one agent holds says nothing about them.
 
-    FTS5 knows how rare a word is in the whole table only, so each word's share of the score is corrected by itself.
+    FTS5 knows how rare a word is in the whole table only, so each word's share of the score is corrected separately.
     """
     assert scope.condition is not None and scope.size is not None
     everywhere = _statistics(connection, [term.token for term in terms], _EVERYTHING)

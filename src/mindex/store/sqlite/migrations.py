@@ -186,7 +186,7 @@ def _refuse_foreign(database: Database, connection: sqlite3.Connection, version:
 
 
 def _back_up(database: Database, version: int) -> None:
-    """Copy the file as it is now; the caller holds the write lock, so nothing changes meanwhile."""
+    """Copy the file as it is now; the caller holds the write lock, so nothing changes during the copy."""
     path = database.path.with_name(f"{database.path.name}.v{version}.{now_ms()}.bak")
     with (
         replaced_file(path) as file,

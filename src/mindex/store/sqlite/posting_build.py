@@ -80,7 +80,7 @@ def _state(connection: SqlConnection) -> _State:
 
 
 def _next(connection: SqlConnection, limits: PostingLimits) -> _Plan | None:
-    """What to make a segment of; None where nothing is due."""
+    """What to make a segment of; None if nothing is due."""
     state = _state(connection)
     last = connection.value(LAST_CHANGE)
     if state[0] is not None:

@@ -31,7 +31,7 @@ from mindex.store.sqlite.posting_lists import (
 from mindex.store.sqlite.sql_connection import SqlConnection
 
 # Occurrences of terms that are held in memory, each with its frequencies: about 24 bytes each, 340 MB in all. Of fewer
-# records than half a million lists are short and soon read again: so many for each, 17 MB of 100,000.
+# records than half a million lists are short and soon read again: this number for each, 17 MB for 100,000.
 _MAX_HELD, _MANY_RECORDS, _HELD_PER_RECORD = 14_000_000, 500_000, 7
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ? AND model IS NULL"
 TOKENS = f"SELECT rowid, {', '.join(COLUMNS)} FROM records_fts WHERE rowid IN {{marks}}"

@@ -1,7 +1,7 @@
 """Posting lists as arrays: how tokens become occurrences, and occurrences the frequencies that BM25 needs.
 
 An occurrence is 32 bits: the place of a record in its segment, a column, and the place in that column. Sorted, they are
-in the order of records; two tokens stand side by side where the second's occurrence is the first's plus one.
+in the order of records; two tokens are neighbours if the second's occurrence is the first's plus one.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def in_column(found: Places, column: str | None) -> Places:
 
 
 def adjacent(tokens: Sequence[Places]) -> Places:
-    """Where tokens stand side by side: the places of the first of them."""
+    """The places at which the tokens follow each other: those of the first token."""
     rarest = min(range(len(tokens)), key=lambda place: len(tokens[place]))
     starts: Places = tokens[rarest]
     if rarest:

@@ -19,7 +19,7 @@ Rows = NDArray[np.intp]
 # Rows are chosen in single precision and scored again in double, as FTS5 does it.
 _SLACK = 1 - 1e-4
 _ABOVE_0 = float(np.finfo(np.float32).tiny)
-# To look a row up in a list takes as long as to go through so many of its rows.
+# Looking up a row in a list takes as long as going through this number of its rows.
 _LOOKED_UP = 16
 
 
@@ -77,7 +77,7 @@ def _candidates(terms: Sequence[WeightedTerm], lengths: Lengths, limit: int) -> 
     """Every row that may be among the best; terms come the rarest first."""
     scores = np.zeros(len(lengths.of_rows), np.float32)
     rows: Rows | None = None  # None: any
-    least = 0.0  # so many rows as wanted have at least this score
+    least = 0.0  # as many rows as wanted have at least this score
     done, left = 0.0, sum(term.most for term in terms)  # the highest score by the terms so far, and by the others
     for term in terms:
         own = term.counted

@@ -21,8 +21,8 @@ from mindex.store.sqlite.sql_connection import SqlConnection
 _Mask = NDArray[np.bool_]
 
 _ADMITTED = "SELECT r.key, r.id, r.kind FROM records r WHERE {scope} AND r.key IN {{marks}}"
-# In a large scope so many times more rows than wanted are ranked before the scope is applied, then so many: to read the
-# keys of a scope of half a million records takes a second.
+# In a large scope, rank this multiple of the wanted rows before the scope is applied, then the next: reading the keys
+# of a scope of half a million records takes a second.
 _AHEAD = (1.25, 16)
 
 
@@ -72,7 +72,7 @@ def _best(
     mask: _Mask | None = None,
     among: int | None = None,
 ) -> list[tuple[int, float]]:
-    """Keys and scores of the best rows; those of the mask where there is one, `among` so many records."""
+    """Keys and scores of the best rows, restricted to the mask if there is one, `among` this number of records."""
     tally = read_tally(connection)
     terms = []
     for leaf in bm25.wanted_leaves(node):

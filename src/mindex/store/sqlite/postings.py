@@ -2,7 +2,7 @@
 
 FTS5 reads the whole posting list of every term of a query twice, record by record. From 50,000 records on, the same
 lists as arrays answer the same queries with the same scores (`posting_index`). FTS5 stays the truth: what the lists do
-not reflect yet is read from it, and where there are none it answers.
+not reflect yet is read from it, and it answers if there are no lists.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _TAIL = "SELECT coalesce(min(seq), 1) FROM changes"
 
 @dataclass(frozen=True, slots=True)
 class PostingLimits:
-    """From how many records on there are posting lists, how large a segment is, and how much may change meanwhile."""
+    """The number of records from which on there are posting lists, and the size and the changes of a segment."""
 
     records: int = 50_000
     segment: int = 32_768  # a segment is written in one transaction, for which other writers wait
-    changes: int = 4_096  # so many records that changed become a segment
+    changes: int = 4_096  # this number of changed records becomes a segment
     overlay: int = 16_384  # with more than these, FTS5 answers until they are in a segment
     alone: int = 200_000  # one search of a process is faster by FTS5 than with numpy loaded for it, up to here
 
@@ -67,7 +67,7 @@ class Postings:
     def reader(
         self, connection: SqlConnection, generation: int, *, for_search: bool = True
     ) -> Iterator[LoadedPostings | None]:
-        """The lists as the connection's snapshot has them; None where FTS5 is to answer.
+        """Posting lists for this snapshot, or None if FTS5 should be used.
 
         `generation` is that of the database's connections before this one was taken: never that of a later file.
         What is read beside a search, `for_search=False`, does not count as one: a hook reads frequencies twice for
@@ -116,13 +116,13 @@ class Postings:
             build(self._database, self._limits, self._closing.is_set)
 
     def build_anew(self) -> None:
-        """Make all of them anew from what FTS5 holds."""
+        """Rebuild all posting lists from FTS5."""
         with self._database.write() as connection:
             drop_postings(connection)
         self.build()
 
     def build_in_background(self) -> None:
-        """Have them made by a thread if the last search found them due. One search of a process is no reason for it."""
+        """Build them in a thread if the last search found them due. A single search of a process does not start it."""
         if not self._due or self._searches < 2 or self._closing.is_set():
             return
         if self._builder is None or not self._builder.is_alive():

@@ -227,7 +227,7 @@ def rebuild_names(connection: SqlConnection) -> None:
 
 def note_changes(connection: SqlConnection, keys: Iterable[int], model: int | None = None) -> None:
     """Let other processes know. With a model, only its vectors changed, and only processes that search it reload."""
-    # One statement: for each, SQLite writes the last number of the table anew.
+    # One statement: for each, SQLite rewrites the last number of the table.
     connection.execute(
         "INSERT INTO changes (record, model) SELECT value, ? FROM json_each(?)", (model, encode(list(keys)))
     )

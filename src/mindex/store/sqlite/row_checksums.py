@@ -1,4 +1,4 @@
-"""Checksums of rows: how a flipped bit is told from what was stored.
+"""Checksums of rows: how a flipped bit is detected.
 
 Every row that cannot be made again from others has a checksum over its values, a CRC-32, which changes with every
 single bit and with every run of up to 32. What is derived has none: words, tags, entities, packed vectors.
@@ -64,7 +64,7 @@ def checksum_of_texts(values: Iterable[object]) -> int:
 
 
 def is_sound(values: Sequence[Any], stored: int | None) -> bool:
-    """Whether values are those that were stored; also where no checksum was stored with them."""
+    """Whether values are those that were stored; True if no checksum was stored with them."""
     return stored is None or checksum(values) == stored
 
 
@@ -87,7 +87,7 @@ class Connection(sqlite3.Connection):
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error says that what is read is not what was written: a broken page, or bytes that are no text."""
+    """Whether an error says that what is read is not what was written: a broken page, or bytes that are not text."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code == sqlite3.SQLITE_CORRUPT or (not code and isinstance(error, sqlite3.OperationalError))
 

@@ -1,7 +1,7 @@
 """Saves what can be read of a damaged SQLite file into a new one. The damaged file is never changed.
 
 Every row that has its checksum is taken over with its key. An entry whose row is lost is made again from its last
-change that is left. What names a row that is lost goes, and what is derived is made anew.
+change that is left. References to lost rows are dropped, and derived rows are made again.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ _NAMED_ROWS = (
     ("accesses", "record", "records", "key"),
     ("extractions", "record", "records", "key"),
 )
-# Rows of `meta` that the new file has of its own.
+# Rows of `meta` that the new file has already.
 _OF_EACH_FILE = ("analyzer", "epoch", "postings")
 _SPACE = """
 INSERT INTO meta (key, value) SELECT 'space', fingerprint FROM models
@@ -92,7 +92,7 @@ def salvage(source: Path, target: Path, report: Report | None = None) -> RepairR
             run.mend()
         sound = _finish(made)
         if target.exists():
-            raise ConflictError(f"{target} was made meanwhile", "name a file that is not there")
+            raise ConflictError(f"{target} was created in the meantime", "name a file that does not exist")
         made.rename(target)
     return RepairReport(str(source), str(target), run.tables(), run.recovered, sound, tuple(run.notes))
 
@@ -204,7 +204,7 @@ class _Run:
     # ── mending ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def mend(self) -> None:
-        """Make lost entries again from their history, drop what names lost rows, and make what is derived anew."""
+        """Make lost entries again from their history, drop references to lost rows, and rebuild derived rows."""
         with self._target:
             self._recover_entries()
             self._drop_strays()

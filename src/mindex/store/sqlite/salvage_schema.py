@@ -1,4 +1,4 @@
-"""Opens a damaged SQLite file for reading, also where the list of its tables is damaged."""
+"""Open a damaged SQLite file for reading, even if the list of its tables is damaged."""
 
 import contextlib
 import shutil

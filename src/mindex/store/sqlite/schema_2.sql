@@ -9,7 +9,7 @@ INSERT INTO meta SELECT 'space', fingerprint FROM models
 -- A change may concern the vectors of one space only: processes that search another one need not look.
 ALTER TABLE changes ADD COLUMN model INTEGER;
 
--- Turns whose facts were extracted, also where there were none: each is done once. A negative number counts the failed
+-- Turns whose facts were extracted, also if there were none: each is done once. A negative number counts the failed
 -- attempts, `at` is the last one: such turns are tried again after the others.
 CREATE TABLE extractions (
     record INTEGER PRIMARY KEY REFERENCES records (key),

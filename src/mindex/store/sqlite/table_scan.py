@@ -40,7 +40,7 @@ def row_name(table: str, row: ScannedRow) -> str:
 
 def scan_table(connection: sqlite3.Connection, table: str) -> Iterator[ScannedRow]:
     """Every row of a table of `CHECKED`, in the order of its key; rows that cannot be read, and gaps, among them."""
-    # Only the names: a type with a flipped bit is no text that could be read.
+    # Only the names: a type with a flipped bit cannot be read as text.
     columns = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?, 'main')", (table,))]
     checked = [name for name in (*CHECKED[table], "checksum") if name in columns]
     rows = _scan_primary_key(connection, table, checked) if table in PRIMARY_KEYS else _scan(connection, table, checked)

@@ -22,7 +22,7 @@ _CHOSEN_BY_BITS = 1000
 # This many leading records are scored again with their stored float32 vectors; int8 is off by less than .01.
 _CONFIRMED = 64
 
-# An int8 code is off by less than this; many queries are compared with so many rows at once.
+# An int8 code is off by less than this; many queries are compared with this number of rows at once.
 _CODE_ERROR = 0.02
 _COMPARED = 4096
 _ROWS_PER_HIT = 8  # a record may have several near pieces

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # numpy costs more than a whole keyword search
 T = TypeVar("T")
 
 _COUNT_EMBEDDED = "SELECT count(*) FROM vectors WHERE model = (SELECT key FROM models WHERE fingerprint = ?)"
-# CROSS JOIN: SQLite keeps this order. By itself it would read all vectors of the model, 70 MB for ten ids of 100,000.
+# CROSS JOIN: SQLite keeps this order. Otherwise it would read all vectors of the model, 70 MB for ten ids of 100,000.
 VECTORS_OF_RECORDS = """
 SELECT r.id, v.model, v.record, v.fluency, v.data, v.checksum
 FROM models m CROSS JOIN records r CROSS JOIN vectors v ON v.model = m.key AND v.record = r.key
@@ -65,7 +65,7 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         return self._engine.vectors.put(model, vectors, embedder_spec)
 
     def pack(self) -> None:
-        self._engine.postings.build()  # first: what is packed stays in memory, beside all that this needs meanwhile
+        self._engine.postings.build()  # first: packed vectors stay in memory, beside all that this call needs
         self._engine.vectors.pack()
 
     def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:

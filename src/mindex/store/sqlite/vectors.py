@@ -52,7 +52,7 @@ _SELECT = f"SELECT {', '.join(CHECKED['vectors'])}, checksum FROM vectors"
 _CHANGED = "SELECT DISTINCT record FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
 
 
-# So many scopes of agents and kinds are remembered.
+# The number of cached scopes of agents and kinds.
 _MAX_SCOPES = 8
 
 
@@ -205,7 +205,7 @@ class SqliteVectors:
     def pack(self, *, force: bool = False) -> None:
         """Write the compact form of every model's vectors beside them, once enough is unpacked.
 
-        `force` makes all of it anew from the vectors themselves.
+        `force` rebuilds all of it from the vectors themselves.
         """
         with self._database.read() as connection:
             models = connection.execute("SELECT key, packed_seq, fingerprint, dimensions FROM models").fetchall()
@@ -237,7 +237,7 @@ class SqliteVectors:
         with self._database.write() as connection:
             query = "SELECT packed_seq FROM models WHERE key = ? AND fingerprint = ?"
             packed = connection.value(query, model, fingerprint)
-            # The space was dropped, or another process packed it meanwhile.
+            # The space was dropped, or another process has packed it.
             if packed is None or packed > seq or (packed == seq and not anew):
                 return
             connection.execute("DELETE FROM vector_blocks WHERE model = ?", (model,))
@@ -294,7 +294,7 @@ def _last_change(connection: SqlConnection) -> int:
 
 
 def _is_due(connection: SqlConnection, model: int, packed: int) -> bool:
-    """Whether so much of a space is unpacked that packing it is worth it."""
+    """Whether enough of a space is unpacked to make packing worthwhile."""
     count = "SELECT count(*) FROM changes WHERE seq > ?2 AND (model IS NULL OR model = ?1)"
     changed = connection.value(count, model, packed)
     held = connection.value("SELECT count(*) FROM vectors WHERE model = ?", model)

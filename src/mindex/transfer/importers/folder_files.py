@@ -26,7 +26,7 @@ def wanted_files(path: Path, wanted: Callable[[Path], bool]) -> Iterator[Path]:
 def leads_out(path: Path, file: Path) -> bool:
     """Return whether a file of a folder is outside of it: it, or a folder on the way to it, is a link.
 
-    The file that a user names is never outside, whatever it is.
+    A file that the user names is never outside.
     """
     root, place = os.path.realpath(path), os.path.realpath(file)  # neither raises, not even for a circle of links
     return file != path and not Path(place).is_relative_to(root)

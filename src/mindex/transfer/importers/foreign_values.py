@@ -70,7 +70,7 @@ def json_text(value: Any) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Return what a text holds as JSON; None for broken JSON. A value that is no text is returned as it is."""
+    """Return what a text holds as JSON; None for broken JSON. A value that is not a text is returned as it is."""
     if not isinstance(value, str | bytes):
         return value
     try:

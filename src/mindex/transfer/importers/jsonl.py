@@ -48,7 +48,10 @@ class JsonlImporter(Importer):
     def read(self, path: Path) -> Iterator[ReadRow]:
         header = _header(path)
         if header is None:
-            raise UsageError(f"{path} is no export of mindex", "its first line would say so; use --from for others")
+            raise UsageError(
+                f"{path} is not a mindex export: its first line is not a header",
+                "use --from for other formats",
+            )
         read = 0
         with open_regular(path) as file:
             file.readline()

@@ -36,7 +36,7 @@ class MarkdownImporter(Importer):
     def read(self, path: Path) -> Iterator[ReadRow]:
         files = sorted(file for file in path.rglob("*.md") if file.is_file()) if path.is_dir() else [path]
         if not any(map(_is_export, readable_files(path, files))):
-            raise UsageError(f"{path} is no export of mindex", "its files would say so in their first lines")
+            raise UsageError(f"{path} is not a mindex export: its files have no header", "use --from for other formats")
         yield from read_files(path, files, _read_file)
 
 

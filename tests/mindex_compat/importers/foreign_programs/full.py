@@ -1,4 +1,4 @@
-"""Databases of other programs with a row in every table and a value of its own in every column."""
+"""Databases of other programs with a row in every table and a different value in every column."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ENTRIES = [
         confidence=0.8, importance=9, tags='["ui", "theme"]', updated_at=NOON + DAY, expires_at=NOON + 90_000 * DAY,
         access_count=4, last_accessed_at=NOON + 2 * DAY,
     ),
-    entry(5, "Rent is due on the first.", entry_type="task", expires_at=1_900_000_000),  # somebody gave seconds
+    entry(5, "Rent is due on the first.", entry_type="task", expires_at=1_900_000_000),  # a caller gave seconds
     entry(6, "It rained.", entry_type="event", expires_at=NOON + DAY, source=None, confidence=None, importance=None),
     entry(7, "# Notes\n\nfirst draft", source="file-index", tags='["notes.md"]'),
     entry(8, "# Notes\n\nsecond draft", source="file-index", tags='["notes.md"]', created_at=NOON + DAY),
