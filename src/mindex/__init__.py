@@ -1,9 +1,30 @@
-"""mindex: one memory for every AI agent on a machine.
+"""mindex: one memory for all the AI clients on a machine.
 
->>> from mindex import Memory
+`Memory` opens a database, or creates it, and has everything that the command line has:
+
+>>> from mindex import Memory, MindexError
 >>> with Memory("memory.db") as memory:  # doctest: +SKIP
-...     memory.index("docs")
-...     answer = memory.search("how is data cached?")
+...     memory.index("docs")                                  # make a folder searchable
+...     answer = memory.search("how is data cached?", limit=3)
+...     for hit in answer.hits:
+...         print(hit.record.path, hit.record.first_line, hit.relevance, hit.record.text)
+...     added = memory.add("Standup is at 9:30", tags=["team"])
+...     memory.update(added.id, text="Standup is at 10:00", reason="moved")
+...     memory.undo(added.id)                                 # every change can be undone
+
+Read with `search`, `get`, `list`, `history`, `status` and `doctor`. Write with `add`, `add_many`, `update`, `forget`,
+`restore`, `undo`, `purge`, `index` and `watch`. The groups `memory.conversations`, `profile`, `contacts`, `projects`,
+`skills`, `notes`, `timeline`, `collections`, `labels`, `transfer`, `sync`, `models` and `maintenance` have the rest.
+`help(Memory.search)` lists every option of a search.
+
+Results are frozen dataclasses: `Answer` contains a `Hit` for each result, and a `Hit` contains its `Record`. An answer
+without a confident hit has hits with `weak` set, or none; `answer.notes` says why.
+
+Every error is a `MindexError`: `error.message` says what happened, `error.hint` what to do. `UsageError` is a wrong
+argument, `NotFoundError` a missing record or file, `StoreBusyError` a locked database, `EmbeddingError` a model that
+fails.
+
+Only the names in `mindex.__all__`, and in `mindex.extension.__all__` for extensions, are public.
 """
 
 from typing import TYPE_CHECKING

@@ -47,7 +47,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Reached as `memory.tokens`."""
+    """`memory.tokens`: access tokens for `mindex serve --http`."""
 
     _store: Store
     _folder: Path
@@ -63,7 +63,7 @@ class Tokens:
         collections: Sequence[str] = (),
         expires: str | int | None = None,
     ) -> NewToken:
-        """Make a token for an agent, by default the one called like the token; `*` sees every agent's entries.
+        """Create a token for an agent, by default the one with the token's name; `*` sees the entries of all agents.
 
         Raises UsageError for a name, collection or time that cannot be used, ConflictError for a name that is taken.
         """
@@ -90,7 +90,7 @@ class Tokens:
         return NewToken(secret, token)
 
     def all(self) -> tuple[Token, ...]:
-        """All tokens but the owner's, expired ones included, by name."""
+        """Return all tokens but the owner's, expired ones included, by name."""
         return self._store.tokens.all()
 
     def revoke(self, name: str) -> None:
@@ -110,7 +110,7 @@ class Tokens:
         return self._folder / _OWNER_FILE
 
     def owner_file(self) -> Path:
-        """The file with the owner's token, which is made if it is not there. Raises StoreError if it cannot be."""
+        """Return the file with the owner's token, and create it if it is missing. Raises StoreError if that fails."""
         path = self._owner_file
         if path.exists():
             return path
@@ -127,7 +127,7 @@ class Tokens:
         return path
 
     def owner_token(self) -> str:
-        """The owner's token. Raises NotFoundError if no server has made it, StoreError if others could read it."""
+        """Return the owner's token. Raises NotFoundError if there is none, StoreError if other users could read it."""
         path = self._owner_file
         try:
             mode = path.stat().st_mode

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 class MindexError(Exception):
-    """Base of everything mindex raises on purpose: `message` says what happened, `hint` the next step."""
+    """Base of all errors of mindex: `message` says what happened, `hint` what to do next."""
 
     kind = "error"
     exit_code = 1
@@ -26,13 +26,13 @@ class UsageError(MindexError):
 
 
 class NotFoundError(MindexError):
-    """A record, file, folder or collection that was asked for is not there."""
+    """The requested record, file, folder or collection does not exist."""
 
     kind = "not_found"
 
 
 class AmbiguousIdError(MindexError):
-    """A short id that more than one record starts with."""
+    """More than one record starts with this short id."""
 
     kind = "ambiguous"
 
@@ -44,19 +44,19 @@ class ConflictError(MindexError):
 
 
 class ForbiddenPathError(MindexError):
-    """A path that leaves the folders mindex may read."""
+    """The path is outside the folders that mindex may read."""
 
     kind = "forbidden"
 
 
 class AuthenticationError(MindexError):
-    """A request without a token, or with one that does not count."""
+    """The access token is missing or invalid."""
 
     kind = "authentication"
 
 
 class AccessDeniedError(MindexError):
-    """The token of a request does not give the right to do this."""
+    """The access token does not permit this."""
 
     kind = "denied"
 
@@ -76,7 +76,7 @@ def only_collections(collections: Sequence[str]) -> AccessDeniedError:
 
 
 class CollectionError(MindexError):
-    """A folder that cannot become a collection: it overlaps one, or its name is taken."""
+    """The folder cannot become a collection: it overlaps one, or its name is in use."""
 
     kind = "collection"
 
@@ -94,7 +94,7 @@ class StoreError(MindexError):
 
 
 class DamagedRowError(StoreError):
-    """A row of the database is not as it was stored."""
+    """A row of the database differs from its checksum."""
 
 
 class UnreachableError(StoreError):
@@ -110,19 +110,19 @@ class LostTransactionError(LostConnectionError):
 
 
 class UnsupportedError(StoreError):
-    """The engine behind a store does not serve this part of the interface."""
+    """The database engine does not support this operation."""
 
     kind = "unsupported"
 
 
 class StoreBusyError(StoreError):
-    """Another process held the write lock for longer than we were willing to wait."""
+    """Another process held the write lock until the deadline."""
 
     kind = "busy"
 
 
 class NoSpaceError(StoreError):
-    """The disk of the database has no space left for what is to be stored."""
+    """The disk of the database has no space left for this write."""
 
 
 class SchemaError(StoreError):
@@ -158,13 +158,13 @@ class RerankError(ProviderError):
 
 
 class GenerationError(ProviderError):
-    """The generator is missing, broken, too slow, or did not answer in the form that was asked for."""
+    """The language model is missing, broken, too slow, or its reply does not have the requested form."""
 
     kind = "generation"
 
 
 class SecretError(MindexError):
-    """A text that holds a secret, in strict mode. It names the kinds, never the secret."""
+    """The text contains a secret, in strict mode. The message names the kinds, never the secret."""
 
     kind = "secret"
 

@@ -1,6 +1,8 @@
 """What `mindex eval` is made of, beside Memory: models behind a cache, files of sets, answers as they are shown."""
 
 from mindex.embedding.canary import SENTENCE, is_same
+from mindex.entries.conflict_rules import find_difference
+from mindex.entries.new_memory import NewMemory
 from mindex.files.file_scan import SUFFIXES, scan
 from mindex.files.ignore_rules import IGNORE_FILES
 from mindex.files.text_decoding import BinaryFile, decode
@@ -18,11 +20,13 @@ from mindex.search.query import MAX_LIMIT
 from mindex.search_view import search_view
 from mindex.store.open import open_store, scratch_database
 from mindex.store.sqlite.plain_fts5 import PlainFts5
+from mindex.time_window import find_window
 
 __all__ = [
     "IGNORE_FILES", "MAX_LIMIT", "SENTENCE", "SUFFIXES", "WHOLE", "AnswerView", "BinaryFile", "ConfiguredProviders",
-    "Embedder", "EmbedsWithCanary", "Generator", "Json", "PlainFts5", "Prompt", "ProviderSettings", "Reranker",
-    "Rule", "View", "add_rules", "check_budget", "compact_json", "count_tokens", "decode", "is_same",
+    "Embedder", "EmbedsWithCanary", "Generator", "Json", "NewMemory", "PlainFts5", "Prompt", "ProviderSettings",
+    "Reranker", "Rule", "View", "add_rules", "check_budget", "compact_json", "count_tokens", "decode",
+    "find_difference", "find_window", "is_same",
     "make_private_file", "make_private_folder", "open_store", "scan", "scratch_database", "search_view", "to_json",
     "view_answer",
 ]  # fmt: skip

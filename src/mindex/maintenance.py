@@ -37,7 +37,7 @@ _MAX_BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Reached as `memory.maintenance`."""
+    """`memory.maintenance`: embedding, indexes, statistics, secrets and consolidation."""
 
     _entries: Entries
     _selection: EmbedderSelection
@@ -48,7 +48,7 @@ class Maintenance:
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
-        """Embed every record that waits. Returns how many were embedded and how many remain.
+        """Embed all records without a vector. Returns the numbers of embedded and of remaining records.
 
         Raises EmbeddingError when the model cannot be had, or embedded nothing, and AccessDeniedError for a principal
         that sees a part of the store: the numbers would be those of all agents.
@@ -73,7 +73,7 @@ class Maintenance:
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────────
 
     def optimize(self, *, caches: bool = False) -> dict[str, int]:
-        """Purge what expired long ago, prune the access log, rebuild and merge the indexes, give unused space back.
+        """Purge long expired entries, prune the access log, rebuild and merge the indexes, and free unused space.
 
         With `caches`, they are also emptied. Returns how many values of each kind were removed from them.
         """
@@ -85,13 +85,13 @@ class Maintenance:
         return cleared
 
     def purge_expired(self) -> int:
-        """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
+        """Purge entries that expired more than `memory.grace_days` ago. Returns their number."""
         return self._entries.purge_expired()
 
     def statistics(self, agent: str | None = None, *, growth: bool = False) -> MemoryStatistics:
-        """An agent's memories in numbers, with how many pairs of them are in conflict.
+        """Return an agent's memories in numbers, with the number of conflicts.
 
-        With `growth` also how the memory grew, what is recalled and what never was.
+        With `growth`, also the growth over time, the most recalled memories and those never recalled.
         """
         store, name = self._entries.store, agent or self._entries.agent
         return replace(
@@ -101,7 +101,7 @@ class Maintenance:
         )
 
     def scan(self) -> tuple[SecretFinding, ...]:
-        """Secrets that are stored: in all versions of all entries, in files, names, logged queries and caches."""
+        """Find secrets in all versions of all entries, in files, names, logged queries and caches."""
         return self._secret_scan().find()
 
     def remove_secrets(self) -> SecretsRemoved:

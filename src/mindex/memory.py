@@ -68,11 +68,17 @@ if TYPE_CHECKING:
 class Memory:
     """One memory: a store, its settings and its models.
 
-    `with Memory("memory.db") as memory: memory.index("docs"); memory.search("how is data cached?")`. Safe to use from
-    several threads. `query_wait` bounds how long a search waits for a model that is still loading (None: until it is
-    loaded). `store` and `providers` replace the store of `db` and the models of the settings. `guidance` are the words
-    in which notes say what to do next, for a caller that is not Python. Without `creates`, a database that is not there
-    raises NotFoundError.
+    Use it as a context manager, or call `close`. It is safe to use from several threads.
+
+    db: a file, or a URL such as `postgresql://USER@HOST/NAME`; default: as the settings say.
+    agent: the agent whose entries are read and written, `*` for all; default: as the settings say.
+    settings, options: settings to use instead of the user config, and values that override it by key.
+    query_wait: seconds that a search waits for a model that is still loading; None: until it is loaded.
+    store, providers: replace the store of `db` and the models of the settings.
+    guidance: the words in which notes say what to do next, for a caller that is not Python.
+    creates: whether to create a missing database; otherwise NotFoundError is raised.
+
+    Raises ConfigError for invalid settings, and StoreError if the database cannot be opened.
     """
 
     def __init__(
@@ -126,7 +132,7 @@ class Memory:
         )
 
     def acting_as(self, principal: Principal) -> Memory:
-        """This memory as a principal sees it: what it may not see does not exist there, and it acts as its agent.
+        """Return this memory as a principal sees it: it has only visible records, and acts as their agent.
 
         It shares the store's connections and the models with this one, and is closed with it.
         """
@@ -158,17 +164,18 @@ class Memory:
 
     @property
     def folder(self) -> Path:
-        """Where other files of this memory belong: beside a database file, in the user's data folder for a server."""
+        """The folder for other files of this memory: that of the database file, or the data folder for a server."""
         return self.store.folder or default_database().parent
 
     def close(self) -> None:
+        """Finish the background work and close the database."""
         self.stop_background_work()
         for one in (*self._views.values(), self):
             one._search.close()
         self.store.close()
 
     def stop_background_work(self, seconds: float = 3.0) -> None:
-        """Let the background finish its current work; the rest stays pending for the next process."""
+        """Finish the current background work; the rest stays pending for the next process."""
         until = monotonic() + seconds
         self._stop.set()
         self.embedding_queue.join(seconds)
@@ -177,7 +184,7 @@ class Memory:
                 one._fact_extraction.join(until - monotonic())
 
     def search_tiers(self) -> Counter[str]:
-        """How many searches each tier has answered, of all principals."""
+        """Count the searches that each tier has answered, of all principals."""
         views = list(self._views.values())
         return sum((view.search_tiers() for view in views), self._search.tiers.copy())
 
@@ -186,8 +193,10 @@ class Memory:
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Answer:
         """Search with plain words, or the query language of `mindex search --help`.
 
-        A stage that fails (embedding, reranking, expansion) leaves the answer of the stage before it, and a note. If no
-        hit is confident and no text contains a word of the query, the answer may be that to its `corrected_query`.
+        If a stage fails (embedding, reranking, expansion), the answer comes from the stage before it, with a note. If
+        no hit is confident and a word of the query occurs in no text, the answer may be that to its `corrected_query`.
+
+        Raises UsageError for an invalid option, and NotFoundError for an unknown collection.
 
         Options:
             limit (int, default 5): Number of results, at most 50.
@@ -226,60 +235,61 @@ class Memory:
         return self._search.search(query, **options)
 
     def log_shown(self, answer: Answer, ids: Container[str]) -> None:
-        """Log an access to those confident hits of a search that were shown: a budget may have cut away others.
+        """Log an access for the confident hits that were shown, if a budget cut away others.
 
-        The search itself is not `logged` then.
+        Call `search` with `logged=False` before.
         """
         self._search.log_shown(answer, ids)
 
     def count(self, query: str, **scope: Unpack[Scope]) -> int:
-        """How many records in scope hold the words of a query, as a keyword search finds them; not capped."""
+        """Count the records in scope that a keyword search finds, without a limit."""
         return self._search.count(query, **scope)
 
     def rare_words(self, query: str, share: float) -> str:
-        """The known words of a query without the most common ones, as long as these weigh less than a share of it."""
+        """Return the known words of a query without the most common ones, while those weigh less than `share` of it."""
         return self._search.rare_words(query, share)
 
     def word_matches(self, query: str, records: Sequence[Record]) -> dict[str, tuple[float, float]]:
-        """The share of a query that each record holds, and how unlikely that is by chance, in nats; by id.
+        """Return, by id, the share of a query that each record contains, and how unlikely that is by chance, in nats.
 
-        The second grows with the number of words: `add a button` is found by chance more easily than a question.
+        The second value grows with the number of words: `add a button` is found by chance more easily than a question.
         """
         return self._search.word_matches(query, records)
 
     def filters(self, **scope: Unpack[Scope]) -> Filters:
-        """The filters of a scope. Raises UsageError for an unknown kind, type or collection."""
+        """Return the filters of a scope. Raises UsageError for an unknown kind, type or collection."""
         return make_filters(self.store, self._agent, **scope)
 
     def get(self, *references: str, as_of: str | None = None) -> GetResult:
-        """Records by id, short id, path, `path:10-40`, glob, or a comma-separated list of these.
+        """Return records by id, short id, path, `path:10-40`, glob, or a comma-separated list of these.
 
         Also `ID±2` for a chunk with those around it in its file, or a turn in its session; `#5` for an entry by its
         number; `doc://PATH` and `memory://ID`; an id of another program (`mem_a1`, or `mudpuppy:3`) from before an
         import; the name of contacts, projects or skills, of which there may be several; `links:ID` and `backlinks:ID`
         for the files that a file links to and that link to it, `profile[.path]`, `history:ID`, `timeline[:FROM..TO]`,
-        `due` and `conflicts`. `as_of` returns entries as they were then; files are as they are now.
+        `due` and `conflicts`. `as_of` returns entries as they were then; files are as they are now. References that
+        match nothing are in `missing` of the result.
         """
         return self.lookup.get(*references, as_of=as_of)
 
     def list(self, filters: Filters | None = None, *, limit: int = 20, offset: int = 0) -> Page:
-        """Records in scope, newest first, at most 50."""
+        """Return records in scope, newest first, at most 50. Raises UsageError for a limit below 1."""
         if limit < 1 or offset < 0:
             raise UsageError("limit starts at 1 and offset at 0", f"use a limit of 1 to {MAX_LIMIT}")
         return self.store.retrieval.list(filters or self.filters(), limit=min(limit, MAX_LIMIT), offset=offset)
 
     def history(self, id_: str) -> tuple[Change, ...]:
-        """Every change of an entry, oldest first."""
+        """Return every change of an entry, oldest first. Raises NotFoundError."""
         return self.entries.history(id_)
 
     def status(self) -> Status:
-        """How much is stored, and which tier a search would have now."""
+        """Return the numbers of stored and pending records, and the tier that a search would have now."""
         from mindex.health import status  # no search needs it
 
         return status(self.store, self.embedding, self.folder)
 
     def doctor(self, *, deep: bool = False, report: Report | None = None) -> tuple[Check, ...]:
-        """Check everything that can be checked; each check says what to do about it. `deep` reads every row."""
+        """Check the database, the folders and the models. Each check has a hint; `deep` reads every row."""
         from mindex.health import checks  # no search needs it
 
         found = checks(self.store, self.models, deep=deep, report=report)
@@ -288,23 +298,25 @@ class Memory:
 
     @staticmethod
     def repair(database: str | Path, target: str | Path, *, report: Report | None = None) -> RepairReport:
-        """Save what can be read of a damaged database file into a new one; the damaged one stays as it is.
+        """Copy the readable rows of a damaged database file into a new file; the damaged file is not changed.
 
-        Raises UsageError for a database that is not a file, ConflictError if the target exists, and StoreError when
-        nothing can be read.
+        Raises UsageError for a database that is not a file, ConflictError if the target exists, and StoreError
+        if nothing can be read.
         """
         return repair_file(str(database), Path(target).expanduser(), report)
 
     def damage_notes(self) -> tuple[str, ...]:
-        """A note on damaged rows that were left out since the memory was opened; None if there were none."""
+        """Return notes on damaged rows that were left out since the memory was opened."""
         return damage_notes(self.store)
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, text: str, **properties: Unpack[AddOptions]) -> AddResult:
-        """Add a memory. The same text again is the same memory; near-duplicates are stored and reported.
+        """Add a memory. Adding the same text again returns the same memory; near-duplicates are stored and reported.
 
-        Rules fill in the type, the importance, the entities and the summary if they are not given.
+        Rules estimate the type, the importance, the entities and the summary if they are not given. The result contains
+        near-duplicates, conflicts, superseded memories and the kinds of redacted secrets. Raises UsageError for an
+        invalid property, NotFoundError for an unknown id in `supersedes`, and SecretError in strict mode.
 
         Options:
             type (str): One of fact, preference, decision, event, insight, task, relationship, entity, self,
@@ -326,49 +338,52 @@ class Memory:
         return self.entries.add(text, **properties)
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> Sequence[AddResult]:
-        """Add many memories, 500 a transaction; they are not written to the daily log."""
+        """Add many memories, 500 per transaction, without the daily log. Raises UsageError."""
         return self.entries.add_many(memories, embed=embed)
 
     def update(self, id_: str, *, reason: str = "", **changes: Unpack[Changes]) -> Change:
-        """Change the given properties (those of `add`) of an entry."""
+        """Change the given properties (those of `add`) of an entry. Raises NotFoundError or UsageError."""
         return self.entries.update(id_, changes, reason)
 
     def forget(self, id_: str, reason: str = "") -> Change:
-        """Retire an entry: no search finds it any more, and `restore` brings it back."""
+        """Exclude an entry from every search, until `restore`. Raises NotFoundError."""
         return self.entries.forget(id_, reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
-        """Bring back a forgotten or superseded entry."""
+        """Bring back a forgotten or superseded entry. Raises NotFoundError."""
         return self.entries.restore(id_, reason)
 
     def last_batch(self) -> tuple[Change, ...]:
-        """The changes that `undo` without a reference undoes: the last ones that this agent made as one.
+        """Return the changes that `undo` without a reference would undo: the last batch of this agent.
 
-        Undos and imports are passed over. Raises NotFoundError if there are none.
+        Undos and imports are skipped. Raises NotFoundError if there are none.
         """
         return self.entries.last_batch()
 
     def undo(self, reference: str = "") -> tuple[Change, int]:
-        """Undo a change by its number, an entry's latest by its id, or the last changes that this agent made as one.
+        """Undo a change by its number, the latest change of an entry by its id, or the last batch of this agent.
 
         Returns the new change and the undone number. By id, each call goes one change further back. The number of an
-        undo undoes that undo, which is a redo. Changes that were made as one (a supersession, a consolidation, an undo)
-        are undone as one, which the notes list.
+        undo reverts that undo. All changes of one batch (a supersession, a consolidation, an undo) are undone together;
+        the notes list them. Raises NotFoundError, and ConflictError if the change cannot be undone.
         """
         return self.entries.undo(reference)
 
     def purge(self, *ids: str) -> PurgeResult:
-        """Delete entries for good, from every table, index and history, and from the database itself."""
+        """Delete entries permanently: from all tables and indexes, the history and the file. Raises NotFoundError."""
         return self.entries.purge(ids)
 
     def index(self, *folders: str | Path, **options: Unpack[IndexOptions]) -> IndexReport:
-        """Index folders, or update every collection when none is named. Options: see `IndexOptions`."""
+        """Index folders, or update all collections if none is named. Raises NotFoundError for a missing folder.
+
+        The options are those of `mindex index`: `name`, `context`, `exclude`, `force`, `dry_run` …
+        """
         return self._index.index(*folders, **options)
 
     def watch(self, stop: Event, **options: Unpack[WatchOptions]) -> None:
-        """Keep every collection up to date until `stop` is set. Options: see `WatchOptions`.
+        """Keep all collections up to date until `stop` is set.
 
-        Changes are indexed at once; their chunks, and all other records without vectors, are embedded in a thread.
+        Changes are indexed at once. Their chunks, and all other records without vectors, are embedded in a thread.
         """
         self._index.watch(stop, **options)
 
@@ -413,7 +428,7 @@ class Memory:
 
     @property
     def entries(self) -> Entries:
-        """Raises UnsupportedError if the engine stores files only."""
+        """The entries of this memory. Raises UnsupportedError if the engine stores files only."""
         if "entries" not in self.store.capabilities:
             _ = self.store.entries
         return self._entries
@@ -469,7 +484,7 @@ class Memory:
         return FieldEntries("skill", self.entries)
 
     def field_entries(self, kind: str) -> FieldEntries:
-        """`contacts`, `projects` or `skills`, by kind. Raises UsageError for another kind."""
+        """Return `contacts`, `projects` or `skills` by kind. Raises UsageError for another kind."""
         groups = {"contact": self.contacts, "project": self.projects, "skill": self.skills}
         if kind not in groups:
             raise UsageError(f"unknown kind '{kind}'", f"use one of {', '.join(groups)}")

@@ -1,6 +1,6 @@
 """The command `mindex eval`: its options, and what is measured for them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from inspect import signature
@@ -12,7 +12,7 @@ import click
 from mindex.cli.open_memory import Context, Printable
 from mindex.cli.output import ProgressBar
 from mindex.errors import UsageError
-from mindex.evaluation_parts import check_budget
+from mindex.evaluation_parts import check_budget, to_json
 from mindex_eval.assessment import EvaluationOptions, assess, variants_of
 from mindex_eval.cached_models import open_cache
 from mindex_eval.comparison import compared, read_earlier
@@ -30,12 +30,14 @@ from mindex_eval.tables import (
     sweeps_text,
 )
 from mindex_eval.together import leave_one_out, mixture
+from mindex_eval.truth_report import measure_truth, truth_text
 
+_NOT_WITH_TRUTH = ("compare", "modes", "metric", "worst", "on", "category", "keep", "expand", "rerank", "sample")
 _MORE_HITS = 12  # with a token budget, more hits must not make an answer contain less
 
 
 @click.command("eval", short_help="Measure search quality.")
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SET...")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="SET...")
 @click.option("--modes", default="", metavar="M,M", help="Search variants: keyword, vector, hybrid, hybrid+rerank …")
 @click.option("--rerank", is_flag=True, help="Also measure hybrid with the reranker.")
 @click.option("--expand", is_flag=True, help="Also measure hybrid with expanded questions.")
@@ -72,6 +74,7 @@ _MORE_HITS = 12  # with a token budget, more hits must not make an answer contai
 @click.option(
     "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled databases in this folder."
 )
+@click.option("--truth", is_flag=True, help="Measure updates, conflicts and times; of sets, knowledge updates.")
 @click.option("--on", default="", metavar="URL", help="PostgreSQL database to measure on, in a temporary schema.")
 @click.pass_obj
 def eval_command(
@@ -87,6 +90,7 @@ def eval_command(
     metric: str | None,
     silence: bool,
     together: bool,
+    truth: bool,
     **options: Any,  # passed on to `EvaluationOptions`
 ) -> None:
     """Measure search quality, on sets of questions whose answers are known.
@@ -94,6 +98,8 @@ def eval_command(
     SET is a folder with queries.jsonl, qrels/test.tsv and corpus.jsonl or files/ (the layout of BEIR), or a folder of
     your notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     SET:memory stores all its texts as memories, SET@GROUP uses one group of it.
+
+    --truth measures what mindex makes of updates, conflicts and times in questions, from sentences that come with it.
 
     The tables show the ranking, the pages as shipped beside the same pages without a floor, and both by session and by
     category if the set has them. For questions with `excerpts` they show which share of these an answer contains.
@@ -107,24 +113,16 @@ def eval_command(
         budgets=_budgets(budgets),
         **options,
     )
-    tables = silence or swept or together
-    if tables and (compare or options["worst"] or options["category"] or (options["keep"] and not together)):
-        raise UsageError("--silence, --together and --sweep print separate tables", "leave the other options out")
-    if options["on"] and (silence or swept or options["keep"]):
-        raise UsageError("--on measures sets, alone or --together", "leave --silence, --sweep and --keep out")
-    if metric and not (swept or compare):
-        raise UsageError("--metric says what to sweep or compare", "also give --sweep or --compare")
-    if (silence or together) and swept:
-        other = "--together" if together else "--silence"
-        raise UsageError(f"{other} and --sweep are two questions", "ask one after the other")
-    if silence and options["keep"]:
-        raise UsageError("--silence fills a memory for each set", "leave --keep out")
-    if silence and len(folders) < 2:
-        raise UsageError("silence needs foreign questions", "name two sets or more")
+    _check_options(
+        folders, options | {"compare": compare, "modes": modes, "metric": metric}, silence, bool(swept), together, truth
+    )
     result: Printable
     text: Callable[[], str]
     with closing(open_cache()) as cache, ProgressBar() as bar:
-        if together and silence:
+        if truth:
+            measured = measure_truth(folders, evaluation.settings, cache, bar)
+            result, text = to_json(measured), lambda: truth_text(measured)
+        elif together and silence:
             left_out = leave_one_out(folders, evaluation, cache, variant=_single_variant(evaluation), report=bar)
             result, text = left_out, lambda: left_out_text(left_out)
         elif together:
@@ -145,6 +143,30 @@ def eval_command(
                 found = [compared(one, earlier, metric or NDCG) for one in found]
             result, text = assessments_json(found), lambda: assessments_text(found)
     context.emit(result, text)
+
+
+def _check_options(
+    folders: Sequence[Path], options: Mapping[str, Any], silence: bool, swept: bool, together: bool, truth: bool
+) -> None:
+    """Raise UsageError for options that cannot be combined."""
+    if not folders and not truth:
+        raise UsageError("no set is named", "pass a folder with queries.jsonl or questions.yaml, or --truth")
+    if truth and (silence or swept or together or any(options[name] for name in _NOT_WITH_TRUTH)):
+        raise UsageError("--truth prints separate tables", "leave the options but --set out")
+    tables = silence or swept or together
+    if tables and (options["compare"] or options["worst"] or options["category"] or (options["keep"] and not together)):
+        raise UsageError("--silence, --together and --sweep print separate tables", "leave the other options out")
+    if options["on"] and (silence or swept or options["keep"]):
+        raise UsageError("--on measures sets, alone or --together", "leave --silence, --sweep and --keep out")
+    if options["metric"] and not (swept or options["compare"]):
+        raise UsageError("--metric says what to sweep or compare", "also give --sweep or --compare")
+    if (silence or together) and swept:
+        other = "--together" if together else "--silence"
+        raise UsageError(f"{other} and --sweep are two questions", "ask one after the other")
+    if silence and options["keep"]:
+        raise UsageError("--silence fills a memory for each set", "leave --keep out")
+    if silence and len(folders) < 2:
+        raise UsageError("silence needs foreign questions", "name two sets or more")
 
 
 def _shapes() -> dict[str, AnswerShape]:

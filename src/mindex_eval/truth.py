@@ -21,6 +21,7 @@ class Pair(NamedTuple):
     category: str
     older: str
     newer: str
+    source: str = ""  # the project whose public changelog has the facts
 
     @property
     def half(self) -> str:
@@ -35,6 +36,7 @@ class TimeQuestion(NamedTuple):
     question: str
     first: str
     last: str
+    source: str = ""  # as above
 
     @property
     def half(self) -> str:
@@ -65,11 +67,13 @@ def half(*texts: str) -> str:
 
 
 def pairs() -> list[Pair]:
-    return [Pair(*row) for row in _rows("statement_pairs")]
+    """All pairs, those with facts from public changelogs last."""
+    return [Pair(*row) for row in _rows("statement_pairs") + _rows("public_pairs")]
 
 
 def time_questions() -> list[TimeQuestion]:
-    return [TimeQuestion(*row) for row in _rows("time_questions")]
+    """All questions, those about public changelogs last."""
+    return [TimeQuestion(*row) for row in _rows("time_questions") + _rows("public_time_questions")]
 
 
 def half_year_entries() -> list[Entry]:

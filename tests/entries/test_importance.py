@@ -114,3 +114,10 @@ def test_five_megabytes_of_anything_are_read_at_once(part: str) -> None:
     start = time.process_time()
     estimate_importance(text, "fact")
     assert time.process_time() - start < 10  # a third of a second; with the square of the length many minutes
+
+
+@pytest.mark.parametrize("date", ["september 3", "may 3", "märz 3"])
+def test_a_month_with_a_day_is_a_date(date: str) -> None:
+    assert estimate_importance(f"the lease of the hall ends {date}", "fact") == 1 + estimate_importance(
+        "the lease of the hall ends then", "fact"
+    )

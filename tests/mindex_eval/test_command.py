@@ -329,7 +329,7 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, *swept, "--expand"), "no language model", code=2)
     is_one_error(run_here("eval", garden, "--compare", tmp_path / "gone.json"), "there is no")
     is_one_error(run_here("eval", garden, "--sample", "0"), code=2)
-    is_one_error(run_here("eval"), "Missing argument", code=2)
+    is_one_error(run_here("eval"), "no set is named", code=2)
 
 
 def test_an_error_is_an_object_when_json_is_asked_for(garden: Path) -> None:

@@ -179,3 +179,9 @@ def test_front_matter_dates_a_file_better_than_its_time(memory: Memory, tmp_path
     memory.index(folder)
     assert memory.search("which pears were picked last week", now=TODAY).hits[0].record.path == "a.md"
     assert memory.search("what was picked on 2 June", now=TODAY).hits[0].record.path == "2026-06-02.md"
+
+
+def test_a_date_in_a_question_about_what_holds_now_keeps_the_newer_value_first(memory: Memory) -> None:
+    add(memory, "2026-03-02", "The launch is planned for April")
+    new = add(memory, "2026-05-02", "The launch is planned for July")
+    assert memory.search("is the launch planned for April", now=TODAY).hits[0].record.id == new

@@ -1,6 +1,5 @@
 """The commands backup and restore-backup."""
 
-import sys
 import threading
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import click
 from mindex.backup import Backups
 from mindex.cli.open_memory import Context
 from mindex.cli.options import PathArgument, completed_by
-from mindex.cli.output import report_error
+from mindex.cli.output import confirm, report_error
 from mindex.cli.stop_signals import set_on_signal
 from mindex.config import load_settings
 from mindex.datatypes.backup import Backup
@@ -61,9 +60,6 @@ def restore_backup_command(context: Context, backup: Path, yes: bool) -> None:
     settings = load_settings({"db": context.db})
     backups = Backups(settings)
     if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError("restore-backup asks for confirmation, and there is no terminal", "add --yes")
-        if not click.confirm(f"Replace what is in {settings.database} by {backup}?", err=True):
-            sys.exit(1)
+        confirm("restore-backup", f"Replace what is in {settings.database} by {backup}?")
     restored = backups.restore(backup)
     context.emit(restored, lambda: restored_text(restored))

@@ -1,7 +1,6 @@
 """The commands add, update, forget, restore, purge, history, undo and timeline."""
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,7 +16,7 @@ from mindex.cli.options import (
     table_option,
     text_or_stdin,
 )
-from mindex.cli.output import note, say
+from mindex.cli.output import confirm, note, say
 from mindex.datatypes import KINDS, AddResult, Change, TimelineEvent
 from mindex.entries.options import MEMORY_OPTIONS
 from mindex.errors import UsageError
@@ -109,19 +108,10 @@ def purge_command(context: Context, ids: tuple[str, ...], yes: bool) -> None:
     """
     with context.memory() as memory:
         if not yes:
-            _confirm_purge({id_: memory.history(id_) for id_ in dict.fromkeys(ids)})
+            say(entries.purge_preview_text({id_: memory.history(id_) for id_ in dict.fromkeys(ids)}), err=True)
+            confirm("purge", "Delete this permanently?", "nothing was purged")
         purged = memory.purge(*ids)
     context.emit(purged, lambda: entries.purge_text(purged))
-
-
-def _confirm_purge(histories: Mapping[str, Sequence[Change]]) -> None:
-    """Show what a purge would remove, and ask. Raises UsageError where that is impossible, Exit for a no."""
-    say(entries.purge_preview_text(histories), err=True)
-    if not sys.stdin.isatty():
-        raise UsageError("purge asks for confirmation, and there is no terminal", "add --yes")
-    if not click.confirm("Delete this permanently?", err=True):
-        say("nothing was purged", err=True)
-        raise click.exceptions.Exit(1)
 
 
 @click.command("history", short_help="Show every change of a memory.")
@@ -149,22 +139,13 @@ def undo_command(context: Context, reference: str | None, yes: bool) -> None:
         if reference is None:
             changes = memory.last_batch()
             if not yes:
-                _confirm_undo(changes)
+                say(batch_text(changes), err=True)
+                confirm("undo", "Undo this?", "nothing was undone")
             reference = str(changes[0].change)
         done = memory.undo(reference)
         for one in memory.damage_notes():
             note(one)
     context.emit(undo_json(*done), lambda: undo_text(*done))
-
-
-def _confirm_undo(changes: Sequence[Change]) -> None:
-    """Show what would be undone, and ask. Raises UsageError where that is impossible, Exit for a no."""
-    say(batch_text(changes), err=True)
-    if not sys.stdin.isatty():
-        raise UsageError("undo asks for confirmation, and there is no terminal", "add --yes")
-    if not click.confirm("Undo this?", err=True):
-        say("nothing was undone", err=True)
-        raise click.exceptions.Exit(1)
 
 
 @click.command("timeline", short_help="List new, changed and forgotten entries.")

@@ -13,7 +13,7 @@ from typing import TextIO
 import click
 
 from mindex.datatypes import Progress
-from mindex.errors import MindexError
+from mindex.errors import MindexError, UsageError
 from mindex.present.error_json import error_json
 from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
@@ -32,6 +32,16 @@ def say(text: str, *, err: bool = False) -> None:
 def note(text: str) -> None:
     """Print a note to stderr."""
     say(f"note: {one_line(text)}", err=True)
+
+
+def confirm(command: str, question: str, declined: str = "") -> None:
+    """Ask before something is done. Raises UsageError without a terminal, Exit for a no, which prints `declined`."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{command} asks for confirmation, and there is no terminal", "add --yes")
+    if not click.confirm(question, err=True):
+        if declined:
+            say(declined, err=True)
+        raise click.exceptions.Exit(1)
 
 
 def colour() -> bool:

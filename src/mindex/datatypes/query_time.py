@@ -12,7 +12,7 @@ class QueryTime:
     first: int | None
     end: int  # the millisecond after the last one
     now: int  # when the question is asked
-    past: bool = False  # the window ends before the question is asked
+    past: bool = False  # the query asks for what was: a window that has ended, in the past tense
     only: bool = False  # the query asks for nothing else
     ahead: bool = False  # the query asks for plans or advice: when a record was created says nothing
     latest: bool = False  # the query asks for the newest of several; the window says nothing

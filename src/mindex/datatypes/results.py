@@ -45,22 +45,22 @@ class Older:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found, with its score, its relevance (0 to 1, absolute) and the reasons."""
+    """A found record with its score, its relevance (0 to 1, comparable between answers) and the reasons in `trace`."""
 
     record: Record
     score: float
     relevance: float
     trace: Trace = field(default_factory=Trace)
     around: tuple[Record, ...] = ()  # of a turn, on request: the turns before and after it
-    weak: bool = False  # below the floor: shown as what may help, not as an answer
-    conflicts: tuple[Conflict, ...] = ()  # of a memory: those that cannot hold beside it
+    weak: bool = False  # below the floor: it may help, but is probably not an answer
+    conflicts: tuple[Conflict, ...] = ()  # of a memory: memories that cannot be true together with it
     older: Older | None = None  # of a memory or turn that a newer hit contradicts
     piece_cosines: tuple[float, ...] = ()  # of its embedded pieces with the query, in order; only for `passages`
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hits in order, the tier that found them, and in `notes` what the caller should know about them."""
+    """The result of a search: hits in order, the tier that found them, and notes for the caller."""
 
     query: str
     tier: Tier
@@ -89,18 +89,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class GetResult:
-    """What `get` found: records in the order of the references, and the references without a record."""
+    """The result of `get`: records in the order of the references, and the references without a record."""
 
     records: tuple[Record, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()  # reasons why some are missing, where one is known
+    why: tuple[str, ...] = ()  # known reasons why some are missing
     usage: Mapping[str, Usage] = field(default_factory=dict)  # of the entries, by id, before this access
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long job is. `stage` names it: `scan`, `chunk`, `embed`, `context` …"""
+    """The progress of a long job. `stage` names it: `scan`, `chunk`, `embed`, `context` …"""
 
     stage: str
     done: int

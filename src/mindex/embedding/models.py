@@ -33,7 +33,7 @@ _ANSWERING_SECONDS = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Reached as `memory.models`."""
+    """`memory.models`: the embedding model of the database, and the models of this machine."""
 
     _store: Store
     _settings: Settings
@@ -51,7 +51,7 @@ class Models:
         self._selection.use(embedder)
 
     def load(self) -> None:
-        """Load the embedding model now. Raises EmbeddingError when it cannot be had."""
+        """Load the embedding model now. Raises EmbeddingError if it cannot be used."""
         self._selection.load()
 
     @property
@@ -75,7 +75,7 @@ class Models:
         dry_run: bool = False,
         report: Report | None = None,
     ) -> ReembedReport:
-        """Change the embedding model. The old vectors serve until the new ones are complete.
+        """Change the embedding model. Searches use the old vectors until the new ones are complete.
 
         Without arguments an interrupted change is resumed, else the model of the settings becomes the active one;
         where the settings name none, the active one stays. `force` embeds everything again, also with the active model.
@@ -192,9 +192,9 @@ class Models:
     # ── listing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def list(self, *, measure: bool = False, report: Callable[[str], None] | None = None) -> tuple[ListedModel, ...]:
-        """Every packaged model, the configured ones, and every space of this database.
+        """Return all packaged models, the configured ones, and all spaces of this database.
 
-        `measure` has each installed model work for a moment; earlier measurements of this machine are shown anyway.
+        `measure` benchmarks each installed model; earlier measurements of this machine are shown anyway.
         """
         roles: tuple[Role, ...] = ("embedding", "rerank", "generation")
         configured = {role: self._providers.settings(role) for role in roles}

@@ -116,7 +116,7 @@ class EmbedderSelection:
             return self._active
 
     def load(self) -> None:
-        """Load the embedding model now. Raises EmbeddingError when it cannot be had."""
+        """Load the embedding model now. Raises EmbeddingError if it cannot be used."""
         if (embedder := self.embedder) is not None:
             embedder.load()
 

@@ -51,7 +51,7 @@ class CaptureResult:
 
 
 class Capture:
-    """Reached as `memory.capture`."""
+    """`memory.capture`: store the turns of clients, for hooks."""
 
     def __init__(self, entries: Entries, extraction: FactExtraction) -> None:
         self._entries = entries
@@ -65,7 +65,7 @@ class Capture:
         return self._extraction.is_on
 
     def add(self, turns: Sequence[CapturedTurn]) -> CaptureResult:
-        """Store turns that are not stored yet, and the facts that they state, in one batch.
+        """Store new turns, and the facts that they state, in one batch.
 
         A turn that was forgotten stays so. In strict mode a turn with a secret is left out.
         """
@@ -91,7 +91,7 @@ class Capture:
         return in_transaction(self._store.entries, store, batch=True)
 
     def extract_facts(self) -> int:
-        """Have the language model, if one is configured, read captured turns that it has not read. Returns how many.
+        """Extract facts from captured turns that the language model has not read. Returns their number.
 
         It ends with the first failure.
         """

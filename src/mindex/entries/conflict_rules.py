@@ -122,6 +122,8 @@ def _different_values(one: Statement, other: Statement, differing: tuple[Value, 
     first, second = differing
     if (first.names_subject and second.names_subject) or first.bound != second.bound:
         return ""
+    if first.of_name and second.of_name and not known.LISTING.isdisjoint(word.stem for word in one.words):
+        return ""
     if first.parts[0][0] == "weekday" and not _is_scheduled(one) and not other.update:
         return ""
     return f"different {_NAMES[first.kind]}: {first.text} and {second.text}"

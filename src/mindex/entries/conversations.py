@@ -20,7 +20,10 @@ MAX_SESSIONS = 200  # that are listed at once
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """Reached as `memory.conversations`. A turn is stored whole, however long; retrieval reads it in pieces."""
+    """`memory.conversations`: turns and sessions.
+
+    A turn of any length is stored whole; retrieval reads it in pieces.
+    """
 
     _entries: Entries
     _extraction: FactExtraction
@@ -69,12 +72,12 @@ class Conversations:
         return record, tuple(dict.fromkeys((*user.redacted, *response.redacted)))
 
     def around(self, id_: str, before: int = 2, after: int = 2) -> tuple[Record, ...]:
-        """A turn with its neighbours in the same session, in order."""
+        """Return a turn with its neighbours in the same session, in order."""
         store = self._entries.store
         return store.entries.surrounding_turns(find_entry(store, id_).id, before, after)
 
     def session(self, session_id: str, *, agent: str | None = None) -> tuple[Record, ...]:
-        """Every turn of a session, in order; none when there is no such session."""
+        """Return all turns of a session, in order; none if there is no such session."""
         if not session_id:
             return ()
         scope = Filters(kinds=("turn",), session=session_id, agent=agent or self._entries.agent)
@@ -82,7 +85,7 @@ class Conversations:
         return tuple(sorted(found, key=lambda turn: (turn.created_at, turn.number or 0)))
 
     def list(self, *, limit: int = 20, offset: int = 0, agent: str | None = None) -> SessionPage:
-        """The sessions of an agent (`*`: of all), the one with the latest turn first."""
+        """Return the sessions of an agent (`*`: of all), the one with the latest turn first."""
         if offset < 0:
             raise UsageError(f"offset {offset} is too small", "use 0 or more")
         most = validate_limit(limit, MAX_SESSIONS)

@@ -67,7 +67,7 @@ _MADE_OF_FIELDS = {"text", "title", "type", "summary", "fields"}
 
 
 class Entries:
-    """Reached as `memory.entries`. Every change is durable when its method returns.
+    """`memory.entries`: all entries. Every change is durable when its method returns.
 
     A vector that cannot be made, or a line that cannot be written to the daily log, is a note and never an error.
     `agent` is named in the history, and entries belong to it unless another agent is given.
@@ -87,19 +87,19 @@ class Entries:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def get(self, id_: str) -> Record | None:
-        """An entry, live or retired, by its whole id."""
+        """Return an entry, live or forgotten, by its whole id, or None."""
         return self.store.retrieval.record(id_)
 
     def get_many(self, ids: Sequence[str]) -> tuple[Record, ...]:
-        """Live entries in the order of the ids; unknown ids are left out."""
+        """Return live entries in the order of the ids; unknown ids are left out."""
         return self.store.retrieval.records(ids)
 
     def find(self, reference: str) -> Record:
-        """An entry, live or retired, by its id or a unique prefix. Raises NotFoundError and AmbiguousIdError."""
+        """Return a live or forgotten entry by its id or a unique prefix. Raises NotFoundError, AmbiguousIdError."""
         return find_entry(self.store, reference)
 
     def starting(self, prefix: str, *, limit: int = 50) -> tuple[Record, ...]:
-        """The first live records, chunks included, whose ids start with a prefix."""
+        """Return the first live records, chunks included, whose ids start with a prefix."""
         return self.store.retrieval.records(self.store.retrieval.resolve(prefix.lower(), limit))
 
     def history(self, id_: str) -> tuple[Change, ...]:
@@ -107,13 +107,13 @@ class Entries:
         return self.store.entries.history(self.find(id_).id)
 
     def by_number(self, agent: str, number: int, program: str, kind: Kind) -> Record | None:
-        """An entry of a kind, live or retired, by the number that a program's tools know it by."""
+        """Return an entry of a kind, live or forgotten, by its number in a program's tools, or None."""
         id_ = self.store.entries.by_number(agent, number, program=program, kind=kind)
         id_ = id_ or self._shown.get((program, kind, agent, number))
         return None if id_ is None else self.get(id_)
 
     def numbers(self, program: str, records: Iterable[Record]) -> dict[str, int]:
-        """The number of each record that is shown by a program's tools; those that have none get one.
+        """Return the number of each record in a program's tools; a record without one gets one.
 
         A database that cannot be written remembers none: this process does, and a number that is taken is left out.
         """
@@ -131,31 +131,31 @@ class Entries:
         return numbers
 
     def agents(self) -> tuple[str, ...]:
-        """Every agent that has an entry, live or retired."""
+        """Return all agents that have an entry, live or forgotten."""
         return self.store.entries.agents()
 
     def page(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
-        """A page of records in scope, newest first, of any size."""
+        """Return a page of records in scope, newest first, of any size."""
         return self.store.retrieval.list(filters, limit=limit, offset=offset)
 
     def usage(self, ids: Sequence[str]) -> dict[str, RankingSignals]:
-        """How often each entry was returned and when last."""
+        """Return how often each entry was accessed, and when last."""
         return self.store.retrieval.ranking_signals(ids)
 
     def in_conflict(self, filters: Filters) -> tuple[MemoryInConflict, ...]:
-        """The memories in scope that cannot hold beside another live one, newest first, each with those others."""
+        """Return the memories in scope that conflict with others, newest first, each with those others."""
         return in_conflict(self.store, filters)
 
     def conflicts(self, id_: str) -> tuple[Conflict, ...]:
-        """The live memories that a memory cannot hold beside, and why."""
+        """Return the live memories that conflict with a memory, and why."""
         return conflicts_of(self.store, self.find(id_))
 
     def similar(self, id_: str) -> tuple[SimilarMemory, ...]:
-        """Live near-duplicates of a memory, the nearest first; none of another kind of entry."""
+        """Return the live near-duplicates of a memory, the nearest first; other kinds of entries have none."""
         return self._similar(self.find(id_))
 
     def similar_to(self, memory: NewMemory) -> tuple[SimilarMemory, ...]:
-        """The same for a memory that is not stored yet; its type does not matter."""
+        """Return the near-duplicates of a memory that is not stored yet; its type does not matter."""
         return self._similar(self._record(memory)[0])
 
     def _similar(self, record: Record) -> tuple[SimilarMemory, ...]:
@@ -163,7 +163,7 @@ class Entries:
         return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related, record.text)))
 
     def changes(self, after: int, before: int) -> Iterator[Change]:
-        """Every change between two moments, in order of time."""
+        """Return all changes between two moments, in order of time."""
         return self.store.entries.changes_between(after, before)
 
     # ── adding ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -182,7 +182,7 @@ class Entries:
         return self.after_add(*self.insert(memory), embed=embed)
 
     def insert(self, memory: NewMemory, reason: str = "", *, at: int | None = None) -> tuple[AddResult, Record]:
-        """Store one memory, and retire the one it supersedes; a caller in a transaction runs `after_add` later.
+        """Store one memory, and supersede the one that it replaces; a caller in a transaction runs `after_add` later.
 
         Returns the result with the conflicts that words show, and the record as it was to be stored.
         """
@@ -235,7 +235,7 @@ class Entries:
         return self._with_conflicts(replace(result, notes=notes), record if found_by_vector else None)
 
     def add_many(self, memories: Iterable[NewMemory], *, embed: bool = True) -> list[AddResult]:
-        """Add many memories, 500 a transaction, without lines in the log and a search for near-duplicates."""
+        """Add many memories, 500 per transaction, without the daily log and without near-duplicates."""
         prepared = make_records(list(memories), self.redactor, now_ms())
         results = []
         for start in range(0, len(prepared), _BULK):
@@ -250,7 +250,7 @@ class Entries:
         return results
 
     def owner(self, agent: str | None) -> str:
-        """The agent to write for. Raises UsageError for `*`, which means all agents, and for unusable names."""
+        """Return the agent to write for. Raises UsageError for `*`, which means all agents, and for unusable names."""
         name = agent or self.agent
         if name == "*" or not name.strip():
             raise UsageError("'*' means all agents, and a memory belongs to one", "pass `--agent NAME`")
@@ -273,7 +273,7 @@ class Entries:
         return self._after_change(self.modify(id_, changes, reason))
 
     def modify(self, id_: str, changes: Mapping[str, object], reason: str = "") -> Change:
-        """Store new values of properties, without what follows in `update`: for a caller in a transaction.
+        """Store new values of properties, without the later steps of `update`: for a caller in a transaction.
 
         A new text gets a new summary and new entities unless these are also given.
         """
@@ -314,14 +314,14 @@ class Entries:
         return in_transaction(self.store.entries, store, batch=bool(superseded))
 
     def forget(self, id_: str, reason: str = "") -> Change:
-        """Retire an entry: no search finds it, `restore` brings it back. Raises ConflictError when it is forgotten."""
+        """Exclude an entry from every search, until `restore`. Raises ConflictError if it is forgotten already."""
         record = self.find(id_)
         if record.retired_at is not None and not record.superseded_by:
             raise ConflictError(f"'{record.id}' is forgotten already", "`mindex restore` brings it back")
         return self._retire(record.id, "forget", reason)
 
     def restore(self, id_: str, reason: str = "") -> Change:
-        """Bring back a forgotten or superseded entry. Raises ConflictError when it is live."""
+        """Bring back a forgotten or superseded entry. Raises ConflictError if it is live."""
         record = self.find(id_)
         if record.retired_at is None:
             raise ConflictError(f"'{record.id}' is not forgotten", "there is nothing to restore")
@@ -329,7 +329,7 @@ class Entries:
         return self._after_change(self.revise(record.id, live, "restore", reason, unique=UNIQUE.get(record.kind, "")))
 
     def supersede(self, loser: Record, winner: str, reason: str) -> Change:
-        """Retire a memory in favour of another. Raises ConflictError when either was changed since it was read."""
+        """Supersede a memory by another. Raises ConflictError if either was changed since it was read."""
         now = now_ms()
 
         def retired(record: Record) -> Record:
@@ -343,7 +343,7 @@ class Entries:
         return self.revise(loser.id, retired, "supersede", reason)
 
     def last_batch(self) -> tuple[Change, ...]:
-        """The last changes that the agent made as one; see `Memory.last_batch`."""
+        """Return the last batch of changes of this agent; see `Memory.last_batch`."""
         return last_batch(self.store, self.agent)
 
     def undo(self, reference: str = "") -> tuple[Change, int]:
@@ -353,7 +353,7 @@ class Entries:
         return self.queue.embed_after(*changes), undone
 
     def revise(self, id_: str, change: Revision, action: str, reason: str = "", *, unique: str = "") -> Change:
-        """Change an entry and note the change in its history, with the reason redacted; see `EntryStore.revise`."""
+        """Change an entry and add the change to its history, with the reason redacted; see `EntryStore.revise`."""
         reason = self.redactor.redact_text(validate_length("reason", reason, MAX_FIELD))
         return self.store.entries.revise(id_, change, by=self.agent, action=action, reason=reason, unique=unique)
 
@@ -395,7 +395,7 @@ class Entries:
     # ── purging ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def purge(self, ids: Sequence[str]) -> PurgeResult:
-        """Delete entries from tables, history and log. An unknown id is an error before anything is deleted."""
+        """Delete entries from tables, history and log. Raises NotFoundError before anything is deleted."""
         if not ids:
             raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
         with self._out_of_log(ids) as (logged, notes):
@@ -406,7 +406,7 @@ class Entries:
         return replace(purged, log_lines=logged, notes=(*purged.notes, *notes, *stay))
 
     def purge_expired(self) -> int:
-        """Purge what expired longer ago than `memory.grace_days`. Returns how many entries were purged."""
+        """Purge entries that expired more than `memory.grace_days` ago. Returns their number."""
         if "entries" not in self.store.capabilities:
             return 0
         expired = self.store.entries.expired(now_ms() - int(self._grace_days * DAY_MS))

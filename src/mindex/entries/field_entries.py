@@ -35,7 +35,7 @@ class FieldEntries:
     _entries: Entries
 
     def add(self, *, agent: str | None = None, **fields: object) -> Record:
-        """Add one. Raises ConflictError when a live one of the agent has the same unique field."""
+        """Add an entry. Raises ConflictError if a live one of the agent has the same unique field."""
         agent = self._entries.owner(agent)
         values = validate_fields(self.kind, self._redacted(fields))
         now = now_ms()
@@ -67,7 +67,7 @@ class FieldEntries:
         return replace(change, notes=tuple(dict.fromkeys((*change.notes, *self.notes(change.after)))))
 
     def get(self, id_: str) -> Record:
-        """One by its id, a unique prefix of it, or its exact name. Raises NotFoundError and AmbiguousIdError."""
+        """Return an entry by id, unique prefix of it, or exact name. Raises NotFoundError, AmbiguousIdError."""
         named = self.named(id_)
         if len(named) == 1:  # a name may happen to be the start of another record's id
             return named[0]
@@ -83,17 +83,17 @@ class FieldEntries:
         raise NotFoundError(f"there is no {self.kind} '{id_}'", f"`mindex {self.kind} list` shows them")
 
     def notes(self, record: Record) -> tuple[str, ...]:
-        """What the caller that has just added or renamed one should know: a missing vector, others of its name."""
+        """Return notes on a new or renamed entry: a missing vector, others of its name."""
         others = [one.id for one in self.named(record.title, record.agent) if one.id != record.id]
         same = (f"another {self.kind} is called {record.title}: {', '.join(others)}; name them by id",)
         return (*self._entries.queue.notes(record.id), *(same if others else ()))
 
     def named(self, name: str, agent: str | None = None) -> tuple[Record, ...]:
-        """Those of a name, oldest first."""
+        """Return the entries of a name, oldest first."""
         return tuple(one for one in self.all(agent) if one.title.casefold() == name.casefold())
 
     def list(self, *, limit: int = 50, agent: str | None = None, **wanted: object) -> Page:
-        """Those whose fields equal what is wanted, and how many there are; of `name` a part is enough."""
+        """Return the entries whose fields have the given values, and their number; a part of `name` is enough."""
         most = validate_limit(limit, _MAX_LISTED)
         wanted = {name: value for name, value in wanted.items() if value is not None}
         involved = wanted.pop(_INVOLVED, None)
@@ -108,16 +108,16 @@ class FieldEntries:
         return Page(tuple(matching[:most]), len(matching))
 
     def delete(self, id_: str, reason: str = "") -> Change:
-        """Forget one: `restore` and `undo` bring it back."""
+        """Forget an entry: `restore` and `undo` bring it back."""
         return self._entries.revise(self.get(id_).id, partial(replace, retired_at=now_ms()), "forget", reason)
 
     def all(self, agent: str | None = None) -> tuple[Record, ...]:
-        """Every live one of an agent, oldest first."""
+        """Return all live entries of an agent, oldest first."""
         found = list_all(self._entries.store, Filters(kinds=(self.kind,), agent=agent or self._entries.agent))
         return tuple(sorted(found, key=lambda record: (record.agent, record.number or 0)))
 
     def due(self, now: datetime | None = None, *, agent: str | None = None) -> tuple[DueSkill, ...]:
-        """The enabled skills that are due, longest due first. Running them is the agent's work."""
+        """Return the enabled skills that are due, longest due first. mindex does not run them."""
         moment = now or datetime.now(UTC)
         found = []
         for skill in self.all(agent):

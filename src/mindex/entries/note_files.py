@@ -56,14 +56,17 @@ def checked_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Reached as `memory.notes`. No two live notes of an agent share a path; writes are durable when they return."""
+    """`memory.notes`: texts with a path.
+
+    No two live notes of an agent share a path; writes are durable when they return.
+    """
 
     _entries: Entries
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def files(self, agent: str, below: str = ROOT) -> dict[str, Record]:
-        """The notes of an agent at or below a path, by path, in order."""
+        """Return the notes of an agent at or below a path, by path, in order."""
         notes = list_all(self._entries.store, Filters(kinds=("note",), agent=agent))
         by_path = {str(note.fields.get(_PATH)): note for note in notes}
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
@@ -104,7 +107,7 @@ class Notes:
         return in_transaction(entries, store)
 
     def edit(self, agent: str, path: str, change: Callable[[str], str], reason: str) -> NoteWrite:
-        """Replace the text of a note by what `change` makes of it. Concurrent edits are applied one after the other."""
+        """Replace the text of a note by the result of `change`. Concurrent edits are applied one after the other."""
         redacted: tuple[str, ...] = ()
 
         def revised(record: Record) -> Record:
@@ -117,7 +120,7 @@ class Notes:
         return NoteWrite(note, redacted)
 
     def delete(self, agent: str, path: str) -> int:
-        """Forget a note, or every note below a directory, in one transaction. Returns how many."""
+        """Forget a note, or every note below a directory, in one transaction. Returns their number."""
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
 
@@ -132,7 +135,7 @@ class Notes:
         return in_transaction(self._entries.store.entries, store)
 
     def rename(self, agent: str, old: str, new: str) -> int:
-        """Move a note, or every note below a directory, in one transaction. Returns how many."""
+        """Move a note, or every note below a directory, in one transaction. Returns their number."""
         if ROOT in (old, new):
             raise ForbiddenPathError(f"Cannot rename the {ROOT} directory itself")
 

@@ -19,17 +19,20 @@ from mindex.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Reached as `memory.profile`. Every method takes the agent whose profile it is; None: the one of the settings."""
+    """`memory.profile`: what is known of the user.
+
+    Each method takes the agent of the profile; None: that of the settings.
+    """
 
     _entries: Entries
 
     def record(self, *, agent: str | None = None) -> Record | None:
-        """The record of the profile; None before anything was set."""
+        """Return the record of the profile, or None before anything was set."""
         found = self._entries.store.retrieval.record(profile_id(self._entries.owner(agent)))
         return None if found is None or found.retired_at is not None else found
 
     def get(self, path: str = "", *, agent: str | None = None) -> Any:
-        """The profile, or the value at a path such as `user.name` or `projects[0]`; {} before anything was set."""
+        """Return the profile, or the value at a path such as `user.name`; {} before anything was set."""
         found = self.record(agent=agent)
         data = found.fields.get("data", {}) if found else {}
         return value_at(data, path) if path else data
@@ -39,7 +42,7 @@ class Profile:
     ) -> Change:
         """Set values by their paths, in one change; None removes a value.
 
-        An object is merged with the one that is there, name by name, and a single value in place of an object or a list
+        An object is merged with the existing one, name by name, and a single value in place of an object or a list
         that holds others raises ConflictError; with `replace` both take the place of what is there.
         """
         agent = self._entries.owner(agent)
@@ -69,7 +72,7 @@ class Profile:
         return self._entries.store.entries.history(profile_id(self._entries.owner(agent)))
 
     def rollback(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:
-        """Bring back the profile as it was right after a change, by the number of that change."""
+        """Restore the profile as it was right after a change, by the number of that change."""
         agent = self._entries.owner(agent)
         target = next((one for one in self.history(agent=agent) if one.change == version), None)
         if target is None:

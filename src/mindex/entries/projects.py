@@ -16,7 +16,7 @@ _Sources = list[StoredSource]
 
 @dataclass(frozen=True, slots=True)
 class Projects(FieldEntries):
-    """Reached as `memory.projects`. A project is given by its id, a unique prefix of it, or its name.
+    """`memory.projects`: projects and their sources. Pass a project by its id, a unique prefix of it, or its name.
 
     A client of a server learns nothing of the server's folders, and its own folders are on another machine: for it
     `_reads_folders` is False.
@@ -25,7 +25,7 @@ class Projects(FieldEntries):
     _reads_folders: bool = True
 
     def link(self, project: str, location: str, *, source_type: str = "", reason: str = "") -> ProjectSource:
-        """Link a folder, repository or address; without a type, its form tells which it is.
+        """Link a folder, repository or URL; without a type, its form decides.
 
         One that is linked already keeps its time and its report, and gets the type that is given.
         """
@@ -44,7 +44,7 @@ class Projects(FieldEntries):
         return self._change(project, new.location, linked, reason)
 
     def unlink(self, project: str, location: str, *, reason: str = "") -> ProjectSource:
-        """Take a source off a project. Returns it. Raises NotFoundError if it is not linked."""
+        """Unlink a source from a project and return it. Raises NotFoundError if it is not linked."""
         record = self.get(project)
         source = self._linked(record, location)
 
@@ -58,7 +58,7 @@ class Projects(FieldEntries):
     def report(
         self, project: str, location: str, status: str, message: str = "", *, checked_at: int | None = None
     ) -> ProjectSource:
-        """Store what a check of a source found: ok, warning, error or unknown, and a message."""
+        """Store the result of a check of a source: ok, warning, error or unknown, and a message."""
         source = self._linked(self.get(project), location)
         at = now_ms() if checked_at is None else checked_at
         found = self._source({"location": source.location, "type": source.type, "status": status, "message": message})
@@ -72,7 +72,7 @@ class Projects(FieldEntries):
     def sources(
         self, project: str | None = None, *, source_type: str = "", agent: str | None = None
     ) -> Sequence[ProjectSource]:
-        """The sources of a project, or of all of an agent, ordered by the project's name, then as they were linked."""
+        """Return the sources of a project, or of all projects of an agent, by project name and time of linking."""
         records = [self.get(project)] if project is not None else sorted(self.all(agent), key=lambda one: one.title)
         return tuple(
             self._shown(record, one)

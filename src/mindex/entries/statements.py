@@ -69,6 +69,7 @@ class Value:
     text: str  # as it is written
     names_subject: bool = False  # `Room 12 has …`: it belongs to the name of the subject
     bound: str = ""  # lower or upper: `from 9:00`, `until 18:00`
+    of_name: bool = False  # it stands right behind a name: `Python 3.12`
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,8 @@ def _statement(sentence: str) -> Statement:
         value, used = _value(tokens, place, words)
         if value is not None:
             last = fold(words[-1].text) if words else ""
-            values.append(replace(value, bound=known.BOUNDS.get(last, "")))
+            of_name = len(words) > 1 and words[-1].is_name and not value.unit
+            values.append(replace(value, bound=known.BOUNDS.get(last, ""), of_name=of_name))
             place += used
             continue
         _, text = tokens[place]

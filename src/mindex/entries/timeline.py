@@ -17,7 +17,7 @@ DEFAULT_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Reached as `memory.timeline`."""
+    """`memory.timeline`: what was added, changed and forgotten, by time."""
 
     _store: Store
     _default_agent: str
@@ -33,7 +33,7 @@ class Timeline:
         agent: str | None = None,
         source: str = "",
     ) -> tuple[TimelineEvent, ...]:
-        """Events between two times, oldest first; without a beginning, those of the last seven days, newest first.
+        """Return events between two times, oldest first; without a start, those of the last seven days, newest first.
 
         With a query, only those of entries that have one of its words; with a source, only those of entries that come
         from it (`hook` is also the source of `hook:claude-code`).

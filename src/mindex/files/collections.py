@@ -20,7 +20,7 @@ from mindex.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Collections:
-    """Reached as `memory.collections`. Indexing itself is `Memory.index`."""
+    """`memory.collections`: the indexed folders. `Memory.index` indexes them."""
 
     _store: Store
     _settings: Settings
@@ -29,7 +29,7 @@ class Collections:
         return self._store.files.collections()
 
     def several(self) -> bool:
-        """Whether there is more than one, so that a path alone does not say which file is meant."""
+        """Whether there is more than one collection, so that a path alone is ambiguous."""
         return len(self.list()) > 1
 
     def add(self, folder: str | Path, *, name: str | None = None, exclude: Sequence[str] = ()) -> Collection:
@@ -42,13 +42,13 @@ class Collections:
         return collection
 
     def remove(self, name: str) -> int:
-        """Remove a collection with its chunks; its files stay as they are. Returns how many chunks were removed."""
+        """Remove a collection with its chunks; its files are not changed. Returns the number of removed chunks."""
         if name not in {collection.name for collection in self.list()}:
             raise NotFoundError(f"there is no collection '{name}'", "`mindex status` lists them")
         return self._store.files.remove_collection(name)
 
     def documents(self, starting: str = "", *, limit: int = 100) -> tuple[Document, ...]:
-        """Documents whose path, or `collection/path`, starts with a text; by collection, then path."""
+        """Return documents whose path, or `collection/path`, starts with a text, by collection and path."""
         found: list[Document] = []
         for collection in self.list():
             for path, document in sorted(self._store.files.documents(collection.name).items()):
@@ -59,15 +59,15 @@ class Collections:
         return tuple(found)
 
     def documents_of(self, name: str) -> tuple[Document, ...]:
-        """Every document of one collection."""
+        """Return all documents of a collection."""
         return tuple(self._store.files.documents(name).values())
 
     def chunks(self, document: str) -> tuple[Record, ...]:
-        """The chunks of a document, by its id, in order."""
+        """Return the chunks of a document, by its id, in order."""
         return self._store.files.chunks(document)
 
     def workspace(self) -> Collection | None:
-        """The collection of the workspace folder, which is made if missing; None when it is not to be indexed."""
+        """Return the collection of the workspace folder, created if missing; None if it is not indexed."""
         folder = self._settings.workspace
         if folder is None or not self._settings.flag("workspace.auto_index"):
             return None

@@ -82,6 +82,7 @@ ALTERNATIVES: Mapping[str, int] = {
 }
 SINGLE_VALUED = frozenset(tuple(map(stem, phrase.split())) for phrase in phrases(_TABLE["single_valued"]))
 MANY_VALUED = _stems(_TABLE["many_valued"])
+LISTING = _stems(_TABLE["listing"])
 ONLY_ONE = _stems(_TABLE["only_one"])
 ONLY_ONE_STARTS = tuple(_TABLE["only_one_starts"])
 PLATFORMS = _stems(_TABLE["platforms"])

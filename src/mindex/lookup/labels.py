@@ -14,7 +14,7 @@ MAX_TAGS = 500
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Reached as `memory.labels`. Without filters: of the entries of this memory's agent, and of the files."""
+    """`memory.labels`: tags and types. Without filters: those of the agent's entries and of all files."""
 
     _store: Store
     _agent: str
@@ -22,7 +22,7 @@ class Labels:
     def tags(
         self, starting: str = "", *, filters: Filters | None = None, limit: int = MAX_TAGS
     ) -> tuple[LabelCount, ...]:
-        """Tags that start with a text, the most frequent first, then by name.
+        """Return tags that start with a text, the most frequent first, then by name.
 
         Filters ignore case and accents, and so does this list: it has the most frequent spelling of each tag.
         """
@@ -37,7 +37,7 @@ class Labels:
         return _most_frequent({names[key]: count for key, count in totals.items() if key.startswith(start)})[:most]
 
     def types(self) -> tuple[LabelCount, ...]:
-        """Every type that a memory may have, and what an import left beside them, the most frequent first."""
+        """Return all types that a memory may have, and those of imported ones, the most frequent first."""
         counts = self._store.retrieval.label_counts("type", Filters(agent=self._agent, kinds=("memory",)))
         return _most_frequent(dict.fromkeys(TYPES, 0) | counts)
 

@@ -29,7 +29,7 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Reached as `memory.lookup`. Files are redacted when they are read: what is not stored is not shown either."""
+    """`memory.lookup`: read records and files. Files are redacted when they are read, as when they are indexed."""
 
     _store: Store
     _files: IndexedFiles
@@ -85,7 +85,7 @@ class Lookup:
         return {id_: Usage(one.access_count, one.last_accessed) for id_, one in signals.items()}
 
     def read_file(self, path: str) -> Record:
-        """One indexed file, whole, as it is on disk now. Raises NotFoundError and ForbiddenPathError."""
+        """Return a whole indexed file as it is on disk now. Raises NotFoundError and ForbiddenPathError."""
         return self._files.read(self._files.find_one(path))
 
     def _split(self, references: Sequence[str]) -> Iterator[str]:

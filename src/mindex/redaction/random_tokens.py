@@ -10,6 +10,7 @@ from functools import cache
 
 from mindex.redaction.private_keys import BETWEEN_LINES
 from mindex.redaction.secret_checks import decoded_text, scrambled
+from mindex.redaction.tables import load_table
 
 _CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w+/-][\w+/~.-]{14,}+={0,2}")
 _ENCODED_LINE = 40  # the shortest line of base64 that a program wraps
@@ -36,31 +37,15 @@ _KEY_BEFORE = re.compile(r"(?<![a-z])key[\"'`]?[ ]?(?:[:=]|is\b)")
 _KEY_WORD = re.compile(r"key(?![a-z])|token|secret|credential")
 # A prefix and a long random rest: of a service that is not in the table.
 _PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9]{1,11}_(?:[A-Za-z0-9]{1,8}_)?([A-Za-z0-9]{30,256})")
-# Services whose tokens have no prefix.
-_SERVICES = (
-    "adafruit adobe airtable algolia alibaba aliyun amplitude asana assemblyai atlassian auth0 bitbucket bittrex "
-    "bitrise braintree bugsnag clarifai cloudflare cloudinary cloudsmith codecov codeclimate cohere coinbase "
-    "confluence confluent contentful coveralls datadog deepgram deepl discord drone droneci dropbox elastic etsy "
-    "facebook fastly finicity finnhub flickr foursquare freshbooks freshdesk gitter gocardless heroku hetzner "
-    "honeybadger hubspot infura instagram intercom ipinfo jfrog artifactory jira kraken kucoin launchdarkly "
-    "linear linkedin linode lob loggly logzio looker mailchimp mailgun mailjet mapbox mattermost meraki "
-    "messagebird mistral mixpanel moralis netlify newrelic new_relic new-relic nexmo nytimes okta onesignal "
-    "openweather openweathermap opsgenie pagerduty papertrail pingdom plaid plivo postmark privateai pusher "
-    "quandl rapidapi rollbar segment sendbird sentry shodan snowflake snyk softlayer sonar sonarcloud sonarqube "
-    "spotify squarespace statuspage storyblok sumologic sumo surge telegram tenable tiktok todoist travis trello "
-    "twilio twitch twitter typeform unsplash uptimerobot vercel virustotal vonage vultr weatherstack webflow "
-    "wakatime yandex zendesk zerotier zoom"
-).split()
-# These are also words: `token` or `key` must be there as well.
-_ALSO_WORDS = frozenset(
-    "amplitude cohere confluence confluent discord drone elastic linear looker segment sumo surge zoom lob".split()
-)
+# Services whose tokens have no prefix; of those that are also words, `token` or `key` must be there as well.
+_SERVICES = load_table("services")
+_ALSO_WORDS = frozenset(_SERVICES["also_words"])
 
 
 @cache
 def _service_pattern() -> re.Pattern[str]:
     """Compiled when a random token is met: that takes 3 ms."""
-    names = "|".join(sorted(_SERVICES, key=len, reverse=True))
+    names = "|".join(sorted(_SERVICES["names"], key=len, reverse=True))
     return re.compile(rf"(?<![a-z])(?:{names})(?![a-z])")
 
 

@@ -106,7 +106,8 @@ def time_of(store: Store, text: str, now: int, filters: Filters) -> QueryTime | 
             return None
         ahead = end > now and ((first is not None and first > now) or _PLAN.search(folded) is not None)
         only = _asks_only(text, window)
-        return QueryTime(window.phrase, str(window), first, end, now, past=end <= now, only=only, ahead=ahead)
+        past = end <= now and _PAST_TENSE.search(folded) is not None  # `is the launch in April` asks for what holds now
+        return QueryTime(window.phrase, str(window), first, end, now, past=past, only=only, ahead=ahead)
     if _LATEST_WORDS.search(folded) and not _FIRST_WORDS.search(folded):
         return QueryTime("the latest", "newest first", None, now, now, latest=True)
     return _event_time(store, folded, now, filters)

@@ -49,7 +49,7 @@ class _RolledBack(Exception):
 
 
 class Sync:
-    """Reached as `memory.sync`. Entries are shared with the machines that write into one folder; files are not."""
+    """`memory.sync`: share entries with the machines that write into one folder; indexed files are not shared."""
 
     def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue) -> None:
         self._store = store
@@ -65,7 +65,7 @@ class Sync:
         embed: bool = True,
         report: Report | None = None,
     ) -> SyncReport:
-        """Send and receive. A dry run reports the same and changes nothing.
+        """Send changes to a folder and receive those of other machines. A dry run changes nothing.
 
         `repair` first restamps the changes in the database whose stamps are out of range; else they are an error.
         Raises a MindexError for a folder that is not there, or that cannot be read or written; what was received until
@@ -104,7 +104,7 @@ class Sync:
         return Check("sync stamps", not ahead, message, _REPAIR.format("DIR"))
 
     def status(self, folder: str | Path) -> SyncStatus:
-        """Say which machines write into a folder, and what is not sent or read yet. Changes nothing."""
+        """Return the machines that write into a folder, and the changes that are not sent or read yet."""
         place = Path(folder).expanduser()
         check_folder(place)
         segments, _ = list_segments(place)

@@ -21,7 +21,7 @@ from mindex.transfer.import_rows import import_rows
 
 
 class Transfer:
-    """Reached as `memory.transfer`. Entries leave and come in; a copy takes indexed files along."""
+    """`memory.transfer`: export, import and copy. A copy includes indexed files."""
 
     def __init__(self, store: Store, redactor: Redactor, queue: EmbeddingQueue, default_agent: str) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class Transfer:
         vectors: bool = False,
         report: Report | None = None,
     ) -> ExportReport:
-        """Write the entries of one agent or of all, as JSONL (all but the access log) or as a folder of markdown.
+        """Export the entries of one agent or of all, as JSONL (all but the access log) or as a folder of markdown.
 
         Raises UsageError for a folder as the target of JSONL, also for a path that ends in a slash.
         """
@@ -49,7 +49,7 @@ class Transfer:
         return export(self._store, place, format, agent=agent, vectors=vectors, report=report)
 
     def copy(self, target: str, *, dry_run: bool = False, report: Report | None = None) -> CopyReport:
-        """Copy everything of this memory, files and vectors too, to another database: a file or a URL.
+        """Copy everything, files and vectors included, to another database: a file or a URL.
 
         Existing rows are not copied again, so an interrupted copy resumes. Raises ConflictError if the target has other
         rows.
