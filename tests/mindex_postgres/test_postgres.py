@@ -733,7 +733,8 @@ def test_answers_are_those_of_a_sqlite_file(postgres_database: str, handbook: Pa
             memory.index(handbook)
             answers = [memory.search(question, limit=10) for question, _ in ANSWERED]
             ranked.append([[(hit.record.path, hit.record.first_line) for hit in answer.hits] for answer in answers])
-    same = [len(set(ours) & set(theirs)) / max(1, len(ours)) for ours, theirs in zip(*ranked, strict=True)]
+    pairs = [(set(ours), set(theirs)) for ours, theirs in zip(*ranked, strict=True)]
+    same = [len(ours & theirs) / len(ours | theirs) if ours | theirs else 1.0 for ours, theirs in pairs]
     assert sum(same) / len(same) >= 0.98
     assert sum(ours[:1] == theirs[:1] for ours, theirs in zip(*ranked, strict=True)) >= 0.95 * len(same)
 
