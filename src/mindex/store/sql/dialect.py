@@ -2,7 +2,35 @@
 
 A shared query has `?` for each parameter, and a `$word` for each part that an engine spells in its own way: `r.$key`
 is the column by which other tables name a record, `$session(r)` an expression over the row `r`. Every engine has the
-same words, which `WORDS` explains. A shared query contains neither `%` nor a literal `?`.
+same words. A shared query contains neither `%` nor a literal `?`.
+
+- `key`: the column of `records` and `documents` that other tables name
+- `record`: the key of the record whose id is a parameter
+- `order`: the column of `records` and `documents` whose order is that in which rows were added
+- `document`: the condition that joins a record `r` with its document `d`
+- `collection`: the condition that joins a document `d` with its collection `c`
+- `chunk`: the condition that names a row of a chunk; takes `SqlFiles._place`
+- `differs`: the operator that says that two rows of values are not the same
+- `beside`: the condition that an entry, the alias, has the agent of the entry `a`
+- `unchanged`: the condition that a record has not changed since the time that a parameter says
+- `glob`: the condition that a text matches a pattern with wildcards; takes `Dialect.glob` of it
+- `ending`: the condition that the text in the argument ends so; takes the ending twice
+- `vector`: the condition that joins a record `r` with its vectors, whose alias is the argument
+- `first`: the condition that leaves one row of the vectors of each record, whose alias is the argument
+- `session`: the session of a turn, whose alias is the argument
+- `property`: the value of the field of `records.fields` that is named by a parameter
+- `among`: the condition that an expression is one of many values; see `Statements.among`
+- `checksum`: the checksum behind the columns of a row, if the engine has one; see `Statements.sound`
+- `contains`: the condition that a text contains a pattern, the case of ASCII letters aside; takes a parameter
+- `by_code_point`: the collation by which texts are ordered by code point
+- `unindexed`: the column in the argument, so that no index is used for it
+- `greatest`: the function that returns the greater of two values
+- `place_of`: the function that returns the place of its second text in the first, 0 if it is not there
+- `day`: the number of the day since 1970 of the time in the argument
+- `cache_key`: the columns of the primary key of `cache`
+- `spaces`: the table of embedding spaces
+- `space`: the column of `vectors` that names a space
+- `description`: the column of the table of spaces that says how the embedder is made again
 """
 
 import re
@@ -17,35 +45,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="Statements")
 
-WORDS = {
-    "key": "the column of `records` and `documents` that other tables name",
-    "record": "the key of the record whose id is a parameter",
-    "order": "the column of `records` and `documents` whose order is that in which rows were added",
-    "document": "the condition that joins a record `r` with its document `d`",
-    "collection": "the condition that joins a document `d` with its collection `c`",
-    "chunk": "the condition that names a row of a chunk; takes `SqlFiles._place`",
-    "differs": "the operator that says that two rows of values are not the same",
-    "beside": "the condition that an entry, the alias, has the agent of the entry `a`",
-    "unchanged": "the condition that a record has not changed since the time that a parameter says",
-    "glob": "the condition that a text matches a pattern with wildcards; takes `Dialect.glob` of it",
-    "ending": "the condition that the text in the argument ends so; takes the ending twice",
-    "vector": "the condition that joins a record `r` with its vectors, whose alias is the argument",
-    "first": "the condition that leaves one row of the vectors of each record, whose alias is the argument",
-    "session": "the session of a turn, whose alias is the argument",
-    "property": "the value of the field of `records.fields` that is named by a parameter",
-    "among": "the condition that an expression is one of many values; see `Statements.among`",
-    "checksum": "the checksum behind the columns of a row, if the engine has one; see `Statements.sound`",
-    "contains": "the condition that a text contains a pattern, the case of ASCII letters aside; takes a parameter",
-    "by_code_point": "the collation by which texts are ordered by code point",
-    "unindexed": "the column in the argument, so that no index is used for it",
-    "greatest": "the function that returns the greater of two values",
-    "place_of": "the function that returns the place of its second text in the first, 0 if it is not there",
-    "day": "the number of the day since 1970 of the time in the argument",
-    "cache_key": "the columns of the primary key of `cache`",
-    "spaces": "the table of embedding spaces",
-    "space": "the column of `vectors` that names a space",
-    "description": "the column of the table of spaces that says how the embedder is made again",
-}
 _WORD = re.compile(r"\$([a-z_]+)(?:\(([\w.]*)\))?")
 _SPELLED_QUERIES = 512
 
