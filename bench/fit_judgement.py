@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +46,7 @@ from mindex_eval.run_questions import QuestionRunner, question_runner, question_
 OWN, FOREIGN, MIXED = 200, 25, 150  # questions of a set; of each other set; of each set in a mixture
 KEPT = 30  # of the nearest candidates, of those with the best words, and of the nearest of each group
 GROUPS: tuple[KindGroup, ...] = ("file", "entry", "turn")
-NAMES = ("heading", "title", "file", "defined", "literal")
+NAMES = ("title", "heading", "file", "part", "defined", "literal")
 # Weights that may differ between groups of kinds; the others are shared. Beyond these, evidence may only help.
 OF_GROUP = ("kind", "cosine", "surprise", "question", "length")
 HELPS = ("cosine", "keyword", "unread_keyword", "matched_share", "surprise", "look_up", *NAMES, "neighbour")
@@ -196,12 +195,10 @@ def named(
     if query is None:
         return {}
     found = {id_: name_of(query, records[id_]) for id_ in ids if holds_all(shares.get(id_, 0.0))}
-    pages: dict[str, set[str]] = defaultdict(set)
-    for id_, name in found.items():
-        pages[name].add(records[id_].document or id_)
+    strengths = judgement.name_strengths(found, {id_: records[id_].document or id_ for id_ in found})
     return {
-        id_: tuple(1 / (1 + log(len(pages[name]))) if name == one else 0.0 for one in NAMES)
-        for id_, name in found.items()
+        id_: tuple(strengths[id_] if name == one else 0.0 for one in NAMES)
+        for id_, (name, _) in found.items()
         if name in NAMES
     }
 

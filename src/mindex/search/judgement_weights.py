@@ -18,7 +18,9 @@ BY_WORDS: Mapping[KindGroup, tuple[float, ...]] = {
     "entry": (-3.95, 0.0, 0.0, 0.3, 0.0, 2.23, 1.90, 2.87, -0.5, -1.09, 0.96, 0.0, 1.0),
     "turn": (-4.88, 0.0, 0.0, 0.3, 0.0, 2.23, 2.04, 2.87, 0.06, -1.09, 0.69, 0.0, 1.0),
 }
-NAMED: Mapping[str, float] = {"heading": 2.34, "title": 3.18, "file": 2.01, "defined": 2.0, "literal": 1.0}
+NAMED: Mapping[str, float] = {
+    "title": 5.0, "heading": 4.5, "file": 4.0, "part": 3.5, "defined": 5.5, "literal": 2.5,
+}  # fmt: skip
 NEIGHBOUR = 1.81
 # Below both, no candidate stands out: of the questions with an answer, .2 % get "nothing is relevant".
 MIN_LOG_ODDS = -2.5

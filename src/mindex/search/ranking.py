@@ -44,7 +44,7 @@ NO_CONFIDENT_MATCH = "no confident match; these may help"
 RERANKED = 40
 # This number of turns, the best of all, lift those beside them.
 _LIFTING = 50
-# This number of candidates that contain all of the query is compared with it by name.
+# This number of the best by words, and of the best of all, that contain all of the query are compared with it by name.
 _MAX_NAMED = 30
 # This number of candidates is read for the dates in their texts, if the query names a time.
 _MAX_DATED = 60
@@ -240,7 +240,9 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
     named = []
     if judged and not candidates.strict:
         shares = candidates.matched_shares
-        named = [id_ for id_ in order if holds_all(shares.get(id_, 0.0))][:_MAX_NAMED]
+        by_words = [hit.id for hit in candidates.keyword if holds_all(shares.get(hit.id, 0.0))]
+        best = [id_ for id_ in order if holds_all(shares.get(id_, 0.0))]
+        named = [*by_words[:_MAX_NAMED], *best[:_MAX_NAMED]]
     least = scores.total[order[min(needed, len(order)) - 1]] - (_MAX_LIFT if judged else 0.0)
     within = [id_ for id_ in order if scores.total[id_] >= least] if judged else order
     ids = list(dict.fromkeys((*order[:needed], *named, *within[: max(needed, candidates_read(query))])))
@@ -282,9 +284,9 @@ def _add_what_records_say(
     """Names, turns beside each other, and dates."""
     wanted = None if retrieved.parsed.strict else QueryName.of(retrieved.parsed.text)
     if wanted is not None:
-        named = {id_: name_of(wanted, record) for id_, record in records.items() if id_ in scores.total}
-        pages = {id_: records[id_].document or id_ for id_ in named}
-        add_names(scores, {id_: (name, pages[id_]) for id_, name in named.items() if name})
+        names = {id_: name_of(wanted, record) for id_, record in records.items() if id_ in scores.total}
+        named = {id_: name for id_, name in names.items() if name[0]}
+        add_names(scores, named, {id_: records[id_].document or id_ for id_ in named})
     if context.adjacent_turns:
         add_neighbours(scores, context.adjacent_turns)
     if query.time is not None:
