@@ -61,6 +61,10 @@ def test_a_name_as_it_is_written_is_stronger_than_one_with_other_endings_or_stop
     assert found == sorted(found, reverse=True) and len(set(found)) == 3
 
 
+def test_a_question_is_not_the_title_that_is_its_only_word_beside_stop_words() -> None:
+    assert named("when can we not install", chunk("Text.")) == ""
+
+
 def test_an_option_is_not_what_a_page_of_its_word_is_about() -> None:
     assert named("--install", chunk("Text.")) == ""
     assert named("--install", chunk("`--install` installs.")) == "heading"

@@ -39,7 +39,11 @@ class QueryName:
         letters = _letters(stripped)
         if not letters or len(stripped) > _LONGEST:
             return None
-        return cls(stripped, _telling(stripped), letters, _literal(stripped))
+        telling = _telling(stripped)
+        # A question is no name: most of its words are stop words, and the one left may well be a title.
+        if 2 * len(telling) < len(analyze(stripped).words):
+            telling = ()
+        return cls(stripped, telling, letters, _literal(stripped))
 
     def likeness(self, name: str) -> float:
         """How much this is the name; 0 if it is another one."""
@@ -47,7 +51,7 @@ class QueryName:
             return 0.0
         if _letters(name) == self.letters:
             return _SAME if fold(name).split() == fold(self.text).split() else _SAME_LETTERS
-        return _SAME_STEMS if _telling(name) == self.tokens else 0.0
+        return _SAME_STEMS if self.tokens and _telling(name) == self.tokens else 0.0
 
     def likest(self, names: Iterable[str]) -> float:
         return max(map(self.likeness, names), default=0.0)
