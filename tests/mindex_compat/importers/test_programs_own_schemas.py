@@ -145,7 +145,8 @@ def memory_search_rows() -> dict[str, Rows]:
         ],
         "facts": [{"key": f"odd {n} 🦔", "value": text, "updated_at": NOON + n} for n, text in enumerate(ODD)],
         "sessions": [
-            {"id": f"s{n}", "started_at": NOON + n, "project_path": "/src/שלום", "summary": text and f"Summary: {text}", "capture_count": n}
+            {"id": f"s{n}", "started_at": NOON + n, "project_path": "/src/שלום", "capture_count": n,
+             "summary": text and f"Summary: {text}"}
             for n, text in enumerate((None, "", *ODD))
         ],
         "collections": [{"id": 1, "name": "null", "created_at": NOON}],
