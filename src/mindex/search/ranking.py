@@ -106,13 +106,15 @@ def rank(
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
         notes += said
         order = scores.ordered()
-    newer = put_newer_first(store, query, records, order, (scores,) if scores is judged else (scores, judged))
+    floor = settings.floor if query.floor is None else query.floor
+    shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
+    shows_some = shows_weak or any(relevance(one) >= floor for one in judged.total.values())
+    compared = order if shows_some else ()
+    newer = put_newer_first(store, query, records, compared, (scores,) if scores is judged else (scores, judged))
     if newer.older:
         order = scores.ordered()
     notes += (newer.note,) if newer.note else ()
     chances = {id_: relevance(one) for id_, one in judged.total.items()}
-    floor = settings.floor if query.floor is None else query.floor
-    shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
     kept = order if shows_weak else [id_ for id_ in order if chances.get(id_, 0.0) >= floor]
     confident = any(chances.get(id_, 0.0) >= floor for id_ in kept)
     if not confident:
