@@ -40,7 +40,8 @@ def test_a_chunk_is_called_by_its_heading_its_title_and_its_file(query: str, nam
 def test_an_alias_in_front_matter_names_the_page() -> None:
     record = chunk("Some text.", document_fields=("aliases: set up, first steps",))
     assert (named("first steps", record), named("Set-up", record)) == ("part", "part")
-    start = replace(record, title="Guide")
+    start = replace(record, title="Guide", text="Some text. " * 10)
+    assert named("guide", replace(start, text="[Source](x.md)")) == "part"
     assert (named("first steps", start), named("Set-up", start), named("guide", start)) == ("title",) * 3
 
 

@@ -19,6 +19,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _FENCES = ("```", "~~~")
 # How much of a name a query is: it is the same but for case; for plural and separators; for endings and stop words.
 _SAME, _SAME_LETTERS, _SAME_STEMS = 1.0, 0.9, 0.7
+_MIN_START = 100  # characters that the start of a page has, to be the best answer to its title
 _LONGEST = 200  # characters of a query that may be a name
 _NAMING_FIELDS = ("title", "name", "alias", "aliases")  # of the front matter
 
@@ -83,8 +84,10 @@ def _own_names(query: QueryName, record: Record) -> Iterator[tuple[str, float]]:
         return
     *above, heading = [crumb.strip() for crumb in record.title.split(" > ")]
     aliases = query.likest(_aliases(record))
-    if not above:
+    if not above and len(record.text) >= _MIN_START:  # a line of links or badges says nothing
         yield "title", max(aliases, query.likeness(heading))
+    elif not above:
+        yield "part", max(aliases, query.likeness(heading))
     yield "heading", max(query.likeness(heading), query.likest(_headings(record.text)))
     file = record.path.rpartition("/")[2]
     yield "file", _SAME if fold(file) == fold(query.text) else query.likeness(file.rpartition(".")[0])
