@@ -111,7 +111,7 @@ def rank(
     shows_some = shows_weak or any(relevance(one) >= floor for one in judged.total.values())
     compared = order if shows_some else ()
     newer = put_newer_first(store, query, records, compared, (scores,) if scores is judged else (scores, judged))
-    if newer.older:
+    if newer.moved:
         order = scores.ordered()
     notes += (newer.note,) if newer.note else ()
     chances = {id_: relevance(one) for id_, one in judged.total.items()}
