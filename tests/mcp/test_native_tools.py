@@ -177,7 +177,7 @@ async def test_weak_hits_are_left_out_on_request(client: Client) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"query": ""}, "the query is empty; say what you are looking for"),
+        ({"query": ""}, "the query is empty; pass the words to search for"),
         ({"query": "redis", "limit": 0}, "limit 0 is too small; use 1 to 50"),
         ({"query": "redis", "offset": -1}, "offset -1 is too small; use 0 or more"),
         ({"query": "redis", "budget": 49}, "a budget of 49 tokens is too small; allow at least 50"),

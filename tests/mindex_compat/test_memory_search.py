@@ -84,7 +84,7 @@ def test_a_database_without_a_collection_says_how_to_index(home: Path) -> None:
         (("get", "auth", "--lines", "90-91"), "it has no lines 90-91"),
         (("facts", "delete", "x"), "there is no fact 'x'; `mindex ms facts list` shows them"),
         (("facts", "set", "a*", "b"), "'a*' is a pattern"),
-        (("mode", "set", "x"), "there is no mode 'x'"),
+        (("mode", "set", "x"), "unknown mode 'x'"),
         (("config", "get", "colour"), "unknown key 'colour'"),
         (("config", "set", "apiKey", "x"), "apiKey is a secret"),
         (("context", "rm", "auth"), "auth has no description"),

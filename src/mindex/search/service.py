@@ -252,7 +252,7 @@ class SearchService:
         """The query with its amounts in range, and notes on what had to be cut."""
         notes: list[str] = []
         if not query.text.strip():
-            raise UsageError("the query is empty", "say what you are looking for")
+            raise UsageError("the query is empty", "pass the words to search for")
         if query.limit < 1:
             raise UsageError(f"limit {query.limit} is too small", f"use 1 to {MAX_LIMIT}")
         if query.offset < 0:

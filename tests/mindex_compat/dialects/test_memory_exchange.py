@@ -180,7 +180,7 @@ async def test_get_takes_a_path_as_search_shows_it(client: Client, source: Path)
         ),
         ("get_memory_file", {"filePath": "nope.md"}, "Error: file not found: nope.md"),
         ("get_memory_file", {"filePath": "personal/diary.md"}, "Error: file not found: personal/diary.md"),
-        ("search_memory_exchange", {"query": "  "}, "Error: the query is empty; say what you are looking for"),
+        ("search_memory_exchange", {"query": "  "}, "Error: the query is empty; pass the words to search for"),
         ("search_memory_exchange", {}, "Error: argument 'query' is missing"),
         ("search_memory_exchange", {"query": "x", "limit": 3}, "Error: unknown argument 'limit'"),
     ],
