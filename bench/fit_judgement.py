@@ -286,7 +286,7 @@ def minimized(table: Table) -> Numbers:
     stiff[COLUMNS.index("kind")] = 1e-4
     bounds = [(0, None) if name in HELPS else (None, None) for name in COLUMNS] + [(None, None)] * extra
     bounds[COLUMNS.index("keyword")] = (MIN_KEYWORD, None)
-    for place in range(len(GROUPS)):  # of one group, too, it may only help more
+    for place in range(len(GROUPS)):  # also of one group, it may only help more
         bounds[shared + place * len(OF_GROUP) + OF_GROUP.index("keyword")] = (0, None)
     for name, least in MIN_NAMES.items():
         bounds[COLUMNS.index(name)] = (least, None)

@@ -41,7 +41,7 @@ class QueryName:
         if not letters or len(stripped) > _LONGEST:
             return None
         telling = _telling(stripped)
-        # A question is no name: most of its words are stop words, and the one left may well be a title.
+        # A question is not a name: most of its words are stop words, and the one left may well be a title.
         if 2 * len(telling) < len(analyze(stripped).words):
             telling = ()
         return cls(stripped, telling, letters, _literal(stripped))
