@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -47,9 +46,9 @@ from mindex_eval.run_questions import QuestionRunner, question_runner, question_
 OWN, FOREIGN, MIXED = 200, 25, 150  # questions of a set; of each other set; of each set in a mixture
 KEPT = 30  # of the nearest candidates, of those with the best words, and of the nearest of each group
 GROUPS: tuple[KindGroup, ...] = ("file", "entry", "turn")
-NAMES = ("heading", "title", "file", "defined", "literal")
+NAMES = ("title", "heading", "file", "part", "defined", "literal")
 # Weights that may differ between groups of kinds; the others are shared. Beyond these, evidence may only help.
-OF_GROUP = ("kind", "cosine", "surprise", "question", "length")
+OF_GROUP = ("kind", "cosine", "keyword", "surprise", "question", "length")
 HELPS = ("cosine", "keyword", "unread_keyword", "matched_share", "surprise", "look_up", *NAMES, "neighbour")
 UNUSED = ("strict",)  # an explicit demand, which is not fitted
 BY_WORDS_UNUSED = (*UNUSED, "cosine", "unread", "unread_keyword", "unlisted")
@@ -57,7 +56,10 @@ BY_WORDS_UNUSED = (*UNUSED, "cosine", "unread", "unread_keyword", "unlisted")
 RELATED = (("lme_sessions_dev", "lme_turns_dev"), ("hatch_docs", "pymdown_docs"))
 FOREIGN_SHARE = 0.10  # of the foreign questions of mixtures may have a confident hit
 SILENT_SHARE = 0.002  # of the questions with an answer may get "nothing is relevant", set by set
-MIN_KEYWORD = 0.3  # of texts with the same words, that with the better BM25 is first: a decision, not fitted
+# Decisions, not fitted: of texts with the same words, that with the better BM25 is first; a record that the query names
+# comes before those that mention the name.
+MIN_KEYWORD = 0.3
+MIN_NAMES = {"title": 5.0, "heading": 4.5, "file": 4.0, "part": 3.5, "defined": 5.5, "literal": 2.5}
 
 DERIVED = ("title", "heading", "file", "identifier", "keywords")  # categories of the derived questions
 WITHOUT = " without it"  # ends the name of a mixture without the question's own set
@@ -196,12 +198,10 @@ def named(
     if query is None:
         return {}
     found = {id_: name_of(query, records[id_]) for id_ in ids if holds_all(shares.get(id_, 0.0))}
-    pages: dict[str, set[str]] = defaultdict(set)
-    for id_, name in found.items():
-        pages[name].add(records[id_].document or id_)
+    strengths = judgement.name_strengths(found, {id_: records[id_].document or id_ for id_ in found})
     return {
-        id_: tuple(1 / (1 + log(len(pages[name]))) if name == one else 0.0 for one in NAMES)
-        for id_, name in found.items()
+        id_: tuple(strengths[id_] if name == one else 0.0 for one in NAMES)
+        for id_, (name, _) in found.items()
         if name in NAMES
     }
 
@@ -286,6 +286,10 @@ def minimized(table: Table) -> Numbers:
     stiff[COLUMNS.index("kind")] = 1e-4
     bounds = [(0, None) if name in HELPS else (None, None) for name in COLUMNS] + [(None, None)] * extra
     bounds[COLUMNS.index("keyword")] = (MIN_KEYWORD, None)
+    for place in range(len(GROUPS)):  # also of one group, it may only help more
+        bounds[shared + place * len(OF_GROUP) + OF_GROUP.index("keyword")] = (0, None)
+    for name, least in MIN_NAMES.items():
+        bounds[COLUMNS.index(name)] = (least, None)
     answers = ~table.is_foreign & np.logical_or.reduceat(table.right, table.start[:-1])
     rights = np.flatnonzero(table.right)
     per_case = np.add.reduceat(table.right.astype(float), table.start[:-1])
@@ -318,7 +322,7 @@ def minimized(table: Table) -> Numbers:
             slope += (sign * weight / (1 + np.exp(np.clip(-sign * most, -50, 50))))[table.case] * share
         return value + float(np.sum(stiff * weights**2)), table.rows.T @ slope + 2 * stiff * weights
 
-    start = np.zeros(shared + extra)
+    start = np.array([max(0.0, low or 0.0) for low, _ in bounds])
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 400}).x)
 
 

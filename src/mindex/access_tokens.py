@@ -70,7 +70,7 @@ class Tokens:
         if not _NAME.fullmatch(name):
             raise UsageError(f"'{name}' is not a valid token name", "use 1 to 64 letters, digits and . @ + - _")
         if name == OWNER.name:
-            raise UsageError("the owner's token is made by the server", "`mindex token show` prints it")
+            raise UsageError("the server creates the owner's token", "`mindex token show` prints it")
         agent = agent or name
         if len(agent) > MAX_NAME or not agent.strip():
             raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
@@ -83,7 +83,7 @@ class Tokens:
             raise UsageError("--expires is empty", "write 12h, 90d or a date, or leave it out")
         expires_at = parse_expiry(expires)
         if expires_at is not None and expires_at <= now_ms():
-            raise UsageError(f"--expires {expires} is in the past", "write 30d, or a date to come")
+            raise UsageError(f"--expires {expires} is in the past", "write 30d, or a date in the future")
         secret = _new_secret()
         token = Token(name, _hash(secret), agent, rights, tuple(dict.fromkeys(collections)), now_ms(), expires_at)
         self._store.tokens.add(token)

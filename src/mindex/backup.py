@@ -30,7 +30,9 @@ class Backups:
         if keep is None and not target.is_dir():
             return self._database.back_up(target, overwrite=overwrite)
         if target.exists() and not target.is_dir():
-            raise UsageError(f"{target} is a file: several backups need a folder", "name a folder, or leave --keep out")
+            raise UsageError(
+                f"{target} is a file, and several backups need a folder", "pass a folder, or remove --keep"
+            )
         moment = to_iso(now_ms()).replace("-", "").replace(":", "")
         made = self._database.back_up(target / f"{self._name}-{moment}.db")
         return replace(made, removed=self._remove_old(target, keep)) if keep else made
@@ -52,7 +54,7 @@ class Backups:
             raise UsageError(f"--every {every} is too often", "write 1h or 1d")
         if folder.exists() and not folder.is_dir():
             raise UsageError(
-                f"{folder} is a file: several backups need a folder", "name a folder, or leave --every out"
+                f"{folder} is a file, and several backups need a folder", "pass a folder, or remove --every"
             )
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         while not stop.is_set():

@@ -453,7 +453,7 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
 
 
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:
-    message = f"the provider {provider} cannot be asked for {dimensions} dimensions"
+    message = f"the provider {provider} cannot shorten vectors to {dimensions} dimensions"
     return ConfigError(message, f"set embedding.dimensions to 0, or embedding.provider to one of {_SHORTENERS}")
 
 
@@ -481,7 +481,7 @@ def _read(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}", "mend the file or remove it") from error
+        raise ConfigError(f"cannot read {path}: {error}", "fix the file or delete it") from error
 
 
 def _working_folder() -> Path:

@@ -171,5 +171,5 @@ class SecretError(MindexError):
 
 def token_name_taken(name: str) -> ConflictError:
     return ConflictError(
-        f"there is a token '{name}' already", f"choose another name, or take it back with `mindex token revoke {name}`"
+        f"there is a token '{name}' already", f"choose another name, or revoke it with `mindex token revoke {name}`"
     )

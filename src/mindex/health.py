@@ -63,7 +63,7 @@ def checks(store: Store, models: Models, *, deep: bool = False, report: Report |
         )
         project = find_project_file(Path(collection.root))
         if project is not None and project.notes:
-            fix = "mend the file; what is wrong in it has no effect"
+            fix = "fix the file; its wrong parts have no effect"
             found.append(Check(f"project file of {collection.name}", False, "; ".join(project.notes), fix))
     found += [Check("extensions", False, error.message, error.hint) for error in problems()]
     return tuple(found)

@@ -74,7 +74,7 @@ def variants_of(options: EvaluationOptions) -> tuple[str, ...]:
     """The search variants to measure: the requested ones, or all that the configured models allow."""
     unknown = [variant for variant in options.variants if variant not in VARIANTS]
     if unknown:
-        raise UsageError(f"there is no mode '{unknown[0]}'", f"use some of {', '.join(VARIANTS)}")
+        raise UsageError(f"unknown mode '{unknown[0]}'", f"use one or more of {', '.join(VARIANTS)}")
     settings = settings_for(options.settings)
     variants = list(options.variants) or ["keyword", "vector", "hybrid"]
     if not options.variants and settings.text("embedding.provider") == "none":

@@ -68,7 +68,7 @@ def _check_groups(questions: Mapping[str, Question], found: QuestionSet) -> None
     for one in questions.values():
         if one.group and one.group not in groups and not (found.root and (found.root / one.group).is_dir()):
             problem = f"question '{one.id}' of {found.folder} belongs to '{one.group}', which has no documents"
-            raise UsageError(problem, "mend its group")
+            raise UsageError(problem, "fix its group")
 
 
 # ── lines of JSON ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,7 +85,7 @@ def _objects(path: Path) -> Iterator[tuple[str, str, Mapping[str, object]]]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"{place} is not JSON ({error})", "mend or remove the line") from None
+            raise UsageError(f"{place} is not JSON ({error})", "fix or remove the line") from None
         if not isinstance(value, dict):
             raise UsageError(f"{place} is not a JSON object", "each line is one object")
         id_ = _field(value, "_id", place)
@@ -114,7 +114,7 @@ def _corpus(path: Path) -> tuple[tuple[Text, ...], tuple[str, ...]]:
     for id_, place, value in _objects(path):
         fields = {name: _field(value, name, place) for name in _TEXT_FIELDS}
         if not fields["text"].strip() and not fields["title"].strip():
-            raise UsageError(f"{place} has neither text nor title", "mend or remove the line")
+            raise UsageError(f"{place} has neither text nor title", "fix or remove the line")
         is_memory = value.get("kind") == "memory"
         text = Text(id_, **fields | {"date": _moment(fields["date"], place)}, is_memory=is_memory)
         repeated += texts.setdefault(id_, text) is not text
@@ -138,7 +138,7 @@ def _queries(path: Path) -> dict[str, Question]:
     for id_, place, value in _objects(path):
         text, group = _field(value, "text", place), _field(value, "group", place)
         if not text.strip():
-            raise UsageError(f"{place} has no text", "mend or remove the line")
+            raise UsageError(f"{place} has no text", "fix or remove the line")
         labels, adversarial = labels_of(value, _QUERY_FIELDS), value.get("adversarial") is True
         file, excerpts = _field(value, "file", place), _excerpts(value, place)
         silent = value.get("none") is True
@@ -177,7 +177,7 @@ def _judgements(
         if len(parts) == 4:  # as TREC writes it: question, iteration, document, gain
             parts = [parts[0], *parts[2:]]
         if len(parts) != 3 or not _is_number(parts[2]):
-            raise UsageError(f"{place} is not 'query-id, corpus-id, score' with tabs", "mend or remove the line")
+            raise UsageError(f"{place} is not 'query-id, corpus-id, score' with tabs", "fix or remove the line")
         question, document, gain = parts[0].strip(), parts[1].strip(), int(float(parts[2]))
         if question not in questions:
             unknown.setdefault("unknown questions", []).append(f"{place}: '{question}'")

@@ -159,14 +159,14 @@ def _check_options(
     if options["on"] and (silence or swept or options["keep"]):
         raise UsageError("--on measures sets, alone or --together", "leave --silence, --sweep and --keep out")
     if options["metric"] and not (swept or options["compare"]):
-        raise UsageError("--metric says what to sweep or compare", "also give --sweep or --compare")
+        raise UsageError("--metric needs --sweep or --compare", "pass one of them")
     if (silence or together) and swept:
         other = "--together" if together else "--silence"
         raise UsageError(f"{other} and --sweep are two questions", "ask one after the other")
     if silence and options["keep"]:
         raise UsageError("--silence fills a memory for each set", "leave --keep out")
     if silence and len(folders) < 2:
-        raise UsageError("silence needs foreign questions", "name two sets or more")
+        raise UsageError("--silence needs questions of other sets", "pass at least two sets")
 
 
 def _shapes() -> dict[str, AnswerShape]:

@@ -27,16 +27,18 @@ def read_earlier(path: Path) -> dict[str, PerQuestion]:
     try:
         read = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise NotFoundError(f"there is no {path}", "make one with `mindex eval SET --json > OTHER.json`") from None
+        raise NotFoundError(
+            f"there is no file {path}", "create it with `mindex eval SET --json > OTHER.json`"
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"cannot read {path}: {error}", "make one with `mindex eval SET --json`") from None
+        raise UsageError(f"cannot read {path}: {error}", "create it with `mindex eval SET --json`") from None
     sets = read.get("sets", [read]) if isinstance(read, dict) else None
     try:
         found = {one["set"]: _checked(one["per_query"]) for one in sets or ()}
     except (KeyError, TypeError, ValueError, AttributeError):
         found = {}
     if not found:
-        raise UsageError(f"{path} holds no scores by question", "make one with `mindex eval SET --json`")
+        raise UsageError(f"{path} contains no scores by question", "create it with `mindex eval SET --json`")
     return found
 
 

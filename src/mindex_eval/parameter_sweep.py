@@ -32,7 +32,7 @@ def sweep(
     if _FLOOR in swept:
         raise UsageError(
             f"ranking is measured without a floor, so {_FLOOR} changes nothing here",
-            "`mindex eval SET SET --silence` says what other floors would do",
+            "`mindex eval SET SET --silence` shows the effect of other floors",
         )
     values = {key: _values(options.settings, key, given) for key, given in swept.items()}
     scores: dict[str, dict[str, dict[str, float]]] = {key: {value: {} for value in values[key]} for key in swept}

@@ -32,7 +32,7 @@ _SOURCES = (
     "providers/embed", "redaction", "store",
 )  # fmt: skip
 _OWN_SOURCES = ("beir.py", "named_sets.py", "populate.py", "question_sets.py")
-_MEND_MODEL = "mend the model, or use --modes keyword"
+_MEND_MODEL = "fix the model, or use --modes keyword"
 _SETTINGS = ("embedding.", "generation.", "index.", "secrets.")
 
 

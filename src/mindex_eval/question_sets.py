@@ -107,14 +107,14 @@ def read_set(folder: Path, *, split: str = "test", adversarial: bool = False) ->
     from mindex_eval.questions_yaml import read_questions_yaml
 
     if not folder.is_dir():
-        raise NotFoundError(f"there is no folder {folder}", "name a folder with questions and what they are put to")
+        raise NotFoundError(f"there is no folder {folder}", "pass a folder with a question set")
     if (folder / "queries.jsonl").is_file():
         found = read_beir(folder, split)
     elif (folder / QUESTIONS_FILE).is_file():
         found = read_questions_yaml(folder, split)
     else:
         raise NotFoundError(
-            f"{folder} holds neither queries.jsonl nor {QUESTIONS_FILE}",
+            f"{folder} contains neither queries.jsonl nor {QUESTIONS_FILE}",
             f"put a {QUESTIONS_FILE} beside your notes, or name a folder in BEIR layout",
         )
     if not found.questions:

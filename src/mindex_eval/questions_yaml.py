@@ -50,7 +50,7 @@ def read_questions_yaml(folder: Path, split: str) -> QuestionSet:
     try:
         loaded = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not YAML ({' '.join(str(error).split())})", "mend the file") from None
+        raise UsageError(f"{path} is not YAML ({' '.join(str(error).split())})", "fix the file") from None
     if not isinstance(loaded, list) or not loaded:
         raise UsageError(f"{path} is not a list of questions", _AS_WRITTEN)
     notes = _Notes.below(folder)
@@ -167,7 +167,7 @@ def _paths(notes: _Notes, fields: Mapping[str, object], group: str, place: str) 
     for path in paths:
         if group and not path.startswith(f"{group}/"):
             problem = f"{place} is put to the group {group}, and its answer {path} is not there"
-            raise UsageError(problem, "mend one of the two")
+            raise UsageError(problem, "fix one of the two")
         notes.lines_of(path, place)
     return paths
 
@@ -184,6 +184,6 @@ def _lines(notes: _Notes, fields: Mapping[str, object], paths: list[str], place:
         last = max((number for number, line in enumerate(written, start=1) if line.strip()), default=0)
         raise UsageError(
             f"{place} names {'lines' if read[2] else 'line'} {read[0]} of {named.path}, which are empty",
-            f"its last line is {last}; mend `lines`, or leave it out if the whole file is the answer",
+            f"its last line is {last}; fix `lines`, or remove it if the whole file is the answer",
         )
     return (named,)

@@ -119,7 +119,7 @@ def test_a_csv_that_was_cut_has_a_note_on_stderr(mindex: Mindex, shared: Path) -
 
 @pytest.mark.parametrize("reference", ["", " ", ",", " , "])
 def test_an_empty_reference_is_a_usage_error(mindex: Mindex, shared: Path, reference: str) -> None:
-    is_one_error(mindex("get", reference), "nothing was asked for", code=2)
+    is_one_error(mindex("get", reference), "missing argument", code=2)
 
 
 def test_files_whose_names_look_like_something_else(mindex: Mindex, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_an_ambiguous_id_names_the_candidates(mindex: Mindex, tmp_path: Path) ->
     starts = [id_[:3] for id_ in ids]
     twice = next((start for start in starts if starts.count(start) > 1), None)
     if twice is not None:  # 400 ids of 32,768 starts: all but certain
-        is_one_error(mindex("get", twice), twice, "give more of the id")
+        is_one_error(mindex("get", twice), twice, "pass more of the id")
 
 
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────────────────

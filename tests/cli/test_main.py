@@ -51,7 +51,7 @@ def test_commands_are_listed_by_topic(mindex: Mindex) -> None:
     topics = mindex("--help").out.partition("Options:")[2].split("\n\n")[1:]
     by_topic = {lines[0]: [line.split()[0] for line in lines[1:]] for lines in map(str.splitlines, topics)}
     assert by_topic["Search:"] == ["search", "get", "list", "tags", "types", "web"]
-    assert by_topic["Agents:"][:4] == ["setup", "install", "serve", "token"]
+    assert by_topic["Clients:"][:4] == ["setup", "install", "serve", "token"]
     assert len(by_topic) > 5
 
 

@@ -309,7 +309,7 @@ def test_a_model_that_is_not_available_is_one_error_and_changes_nothing(
 
 
 def test_the_provider_none_is_not_a_target(mindex: Mindex, own_copy: str) -> None:
-    is_one_error(mindex("reembed", "--provider", "none"), "`none` embeds nothing", code=2)
+    is_one_error(mindex("reembed", "--provider", "none"), "the provider `none` has no model", code=2)
 
 
 def test_status_shows_the_progress_of_a_reembedding(

@@ -133,7 +133,7 @@ def test_a_skill_takes_json_and_is_listed_when_due(mindex: Mindex) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("contact", "add"), "the name of a contact is missing"),
+        (("contact", "add"), "a contact needs the field name"),
         (("contact", "add", "A", "--name", "B"), "passed twice"),
         (("contact", "add", "A", "--email", "nobody"), "e-mail address"),
         (("contact", "add", "A", "--fax", "1"), "--fax"),

@@ -180,8 +180,8 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(home: Path) -> None:
     [
         ("zed", '{"theme": ', "cannot be parsed"),
         ("zed", "[]", "an object is expected"),
-        ("cursor", '{"mcpServers": []}', "no object"),
-        ("cursor", '{"mcpServers": {"mindex": "x"}}', "no object"),
+        ("cursor", '{"mcpServers": []}', "not an object"),
+        ("cursor", '{"mcpServers": {"mindex": "x"}}', "not an object"),
         ("codex", "[mcp_servers", "cannot be parsed"),
         ("codex", 'mcp_servers = {other = {command = "x"}}\n', "cannot be changed"),
         (

@@ -263,7 +263,7 @@ def test_a_contact_has_phone_address_birthday_and_links(memory: Memory) -> None:
 
 @pytest.mark.parametrize("birthday", ["May", "17.5.1990", "1990-02-30", "02-30", "1990-05"])
 def test_a_birthday_is_a_date(memory: Memory, birthday: str) -> None:
-    with pytest.raises(UsageError, match="birthday of a contact is wrong; a date such as 1990-05-17 is expected"):
+    with pytest.raises(UsageError, match="invalid birthday of a contact; a date such as 1990-05-17 is expected"):
         memory.contacts.add(name="Kari", birthday=birthday)
 
 

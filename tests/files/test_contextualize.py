@@ -151,7 +151,7 @@ def test_strict_mode_keeps_no_context_with_a_secret(opened: Open, model: ChatSer
     memory = opened(model, secrets__mode="strict")
     report = memory.index(docs, contextualize=True)
     assert report.contextualized == 0
-    assert "holds a secret" in report.notes[0]
+    assert "contains a secret" in report.notes[0]
     assert set(contexts(memory).values()) == {""}
 
 

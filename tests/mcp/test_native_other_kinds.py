@@ -77,12 +77,12 @@ async def test_the_profile_is_changed_by_its_id_too(client: Client) -> None:
         ({}, "there is nothing to remember"),
         ({"kind": "chunk", "text": "x"}, "unknown kind 'chunk'; use one of memory, turn"),
         ({"kind": "contact", "text": "Anna"}, "a contact consists of fields"),
-        ({"kind": "contact"}, "the name of a contact is missing"),
+        ({"kind": "contact"}, "a contact needs the field name"),
         ({"kind": "contact", "fields": {"name": "A", "fax": "1"}}, "a contact has no 'fax'; use name, email"),
         ({"kind": "contact", "fields": {"name": "A", "agent": "other"}}, "a contact has no 'agent'"),
         ({"kind": "skill", "fields": {"name": "A", "trigger_type": "cron", "instructions": "x"}}, "trigger_config has"),
         ({"kind": "turn", "fields": {"said": "x"}}, "a turn has no 'said'"),
-        ({"kind": "turn"}, "both sides of the exchange are empty"),
+        ({"kind": "turn"}, "both messages of the turn are empty"),
         ({"kind": "profile", "fields": {"a..b": 1}}, "'a..b' is not a path"),
         ({"kind": "profile"}, "there is nothing to change"),
         ({"text": "x", "fields": {"a": 1}}, "a memory has no fields"),
@@ -102,7 +102,7 @@ async def test_fields_are_only_for_kinds_that_have_them(client: Client) -> None:
     none = await client.call_tool("update", {"id": memory, "fields": {"role": "x"}})
     assert text(none).startswith("a memory has no fields to change")
     words = await client.call_tool("update", {"id": contact, "text": "Somebody else"})
-    assert text(words).startswith("the words of a contact are made of its fields")
+    assert text(words).startswith("the text of a contact is made from its fields")
 
 
 async def test_no_due_skill_is_not_an_error(client: Client) -> None:

@@ -84,10 +84,10 @@ def test_a_database_without_a_collection_says_how_to_index(home: Path) -> None:
         (("get", "auth", "--lines", "90-91"), "it has no lines 90-91"),
         (("facts", "delete", "x"), "there is no fact 'x'; `mindex ms facts list` shows them"),
         (("facts", "set", "a*", "b"), "'a*' is a pattern"),
-        (("mode", "set", "x"), "there is no mode 'x'"),
+        (("mode", "set", "x"), "unknown mode 'x'"),
         (("config", "get", "colour"), "unknown key 'colour'"),
         (("config", "set", "apiKey", "x"), "apiKey is a secret"),
-        (("context", "add", "auth", "x"), "auth is not the folder of a collection"),
+        (("context", "rm", "auth"), "auth has no description"),
         (("sessions", "show", "x"), "there is no session 'x'"),
         (("import", "x.json"), "is not empty, and an import replaces nothing; add --merge"),
         (("collection", "remove", "x"), "there is no collection 'x'; `mindex ms status` lists them"),
@@ -306,10 +306,29 @@ def test_context_is_built_within_tokens_and_kept_in_a_file(docs: Path) -> None:
     ms("context", "sync", "-q", "memcached", "-l", "1")
     changed = target.read_text(encoding="utf-8")
     assert "Memcached" in changed and "Keys expire" not in changed and changed.count("context:start") == 1
+
+
+def test_a_described_path_is_shown_with_its_passages(docs: Path) -> None:
     assert ms("context", "add", "docs", "About the cache").code == 0
-    assert ms("context", "list").out == f"{docs}: About the cache\n"
+    ms("context", "add", "docs/auth/tokens.md", "Tokens of the team")
+    assert ms("context", "list").out == f"{docs}: About the cache\n{docs}/auth/tokens.md: Tokens of the team\n"
+    (found,) = json.loads(ms("search", "hour", "-f", "json", "-l", "1").out)["results"]
+    assert found["context"] == ["About the cache", "Tokens of the team"]
+    assert "\nAbout the cache\nTokens of the team\n  #" in ms("context", "build", "token hour", "-l", "1").out
+    with Memory() as memory:
+        assert [one.context for one in memory.collections.list()] == ["About the cache"]
     ms("context", "rm", "docs")
-    assert ms("context", "list").out == "No descriptions.\n"
+    assert ms("context", "list").out == f"{docs}/auth/tokens.md: Tokens of the team\n"
+
+
+def test_cursor_is_connected_by_its_own_words(home: Path) -> None:
+    (home / ".cursor").mkdir(parents=True)
+    assert ms("cursor", "install").code == 0
+    config = home / ".cursor" / "mcp.json"
+    assert "mindex" in json.loads(config.read_text(encoding="utf-8"))["mcpServers"]
+    assert "cursor" in ms("cursor", "status").out.lower()
+    assert ms("cursor", "uninstall").code == 0
+    assert not config.exists()
 
 
 # ── settings, caches, transfer ────────────────────────────────────────────────────────────────────────────────
@@ -334,6 +353,7 @@ def test_its_keys_are_settings_and_modes_are_profiles_of_them(docs: Path) -> Non
 
 def test_upkeep_commands_do_their_work(docs: Path) -> None:
     assert ms("cache", "prune").code == 0
+    assert ms("cleanup", "--dry-run", "--json").json["indexSize"] > 0
     assert ms("cleanup").code == 0
     assert "ok   keyword index: every record is in the keyword index" in ms("doctor").out
 

@@ -309,14 +309,12 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "no mode 'fuzzy'", code=2)
     is_one_error(run_here("eval", garden, "--silence"), "needs foreign questions", code=2)
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
-    is_one_error(
-        run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "tables of their own", code=2
-    )
+    is_one_error(run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "separate tables", code=2)
     is_one_error(
         run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "two questions", code=2
     )
     is_one_error(run_here("eval", garden, "--together"), "name two sets or more", code=2)
-    is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "tables of their own", code=2)
+    is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "separate tables", code=2)
     is_one_error(
         run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")), "two quest", code=2
     )

@@ -86,6 +86,9 @@ def test_sentences_about_passwords_and_codes_stay_as_they_are() -> None:
         ("пароль от вайфая {}", "Berezka2021"),
         ("the password of the printer stayed {}", "0ldH4bits"),
         ("requirepass {}", "rabbit-hole-73"),
+        ("my 2FA backup codes are\n1. {}", "a8f3-k2m9\n2. b7e2-l4n8"),
+        ("Hab das Kennwort für Jira auf {} gesetzt.", "Winter2025"),
+        ("E-mail\nann@example.org\nPassword\n{}\nSign in", "Giraffe!22"),
         ("enable secret 0 {}", "C1sc0Lab!"),
         ("snmp-server community {} RO", "pr1vateRO"),
         ("net use Z: \\\\srv\\share {} /user:corp\\jo", "Bluebell#3"),
@@ -121,6 +124,7 @@ def test_the_secret_of_a_sentence_or_setting_is_replaced(text: str, secret: str)
         ("пароль был {}, теперь {}", ("Zima!24x", "Leto!25x")),
         ("The passwords are {} and {}", ("Alpha!77x", "Beta?88y")),
         ("passwords: {} (web), {} (ftp)", ("Alpha!77x", "Beta?88y")),
+        ("Passwörter: NAS {}, Router {}", ("Giraffe!22", "Elefant!33")),
     ],
 )
 def test_each_password_of_a_sentence_is_replaced(text: str, secrets: tuple[str, ...]) -> None:

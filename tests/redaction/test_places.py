@@ -33,7 +33,7 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def test_a_collection_is_not_named_by_a_secret(memory: Memory, notes: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"name of the collection holds a secret \(github-token\)"):
+    with pytest.raises(UsageError, match=r"name of the collection contains a secret \(github-token\)"):
         memory.index(notes, name=TOKEN)
     with pytest.raises(UsageError, match="name of the collection"):
         memory.collections.add(notes, name=TOKEN)

@@ -87,12 +87,14 @@ def test_the_log_odds_are_the_sum_of_the_terms_that_are_shown() -> None:
 
 
 def test_a_name_that_several_pages_share_is_weaker() -> None:
-    scores = _plain({"a": 0.0, "b": 0.0, "c": 0.0})
-    add_names(scores, {"a": ("title", "1"), "b": ("title", "2"), "c": ("heading", "3")})
+    scores = _plain(dict.fromkeys("abcd", 0.0))
+    names = {"a": ("title", 1.0), "b": ("title", 1.0), "c": ("heading", 1.0), "d": ("title", 0.7)}
+    add_names(scores, names, {"a": "1", "b": "2", "c": "3", "d": "4"})
     assert scores.total == {
-        "a": NAMED["title"] / (1 + log(2)),
+        "a": NAMED["title"] / (1 + log(2)),  # the other one that is called exactly so
         "b": NAMED["title"] / (1 + log(2)),
         "c": NAMED["heading"],
+        "d": NAMED["title"] * (0.7 / (1 + log(3))),
     }
 
 

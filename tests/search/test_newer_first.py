@@ -97,3 +97,37 @@ def test_json_and_text_say_until_when_an_older_value_held(memory: Memory) -> Non
     rows = to_json(shown)["results"]
     assert [(row.get("older"), row.get("until")) for row in rows] == [(None, None), (newer, "2026-05-02")]
     assert "older: 8443 until 2026-05-02" in answer_text(shown)
+
+
+# ── counts that grew ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_newer_count_of_what_a_question_counts_comes_first_and_none_is_marked(memory: Memory) -> None:
+    older = say(memory, "I love the castles of Wales. I've visited three castles there so far.", "2026-03-02")
+    newer = say(memory, "More castles! In Wales I have visited five different ones by now.", "2026-05-02")
+    hits = memory.search("how many castles have I visited in Wales").hits
+    assert [hit.record.id for hit in hits] == [newer, older]
+    assert [hit.older for hit in hits] == [None, None]
+    assert hits[0].relevance == pytest.approx(hits[1].relevance, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how many castles have I visited in Wales altogether",  # a sum of both
+        "which castles have I visited in Wales",
+        "how many castles did I visit previously in Wales",
+    ],
+)
+def test_a_sum_another_question_or_the_past_keeps_the_order_of_counts(memory: Memory, query: str) -> None:
+    say(memory, "I've visited three castles in Wales so far", "2026-03-02")
+    say(memory, "In Wales I have by now visited five castles", "2026-05-02")
+    hits = memory.search(query).hits
+    assert len(hits) == 2
+    assert not any("newer" in stages(hit) for hit in hits)
+
+
+def test_a_number_of_something_different_is_not_a_count(memory: Memory) -> None:
+    say(memory, "I've visited three castles in Wales so far", "2026-03-02")
+    say(memory, "I have five cats now, and they like the castles that I visited in Wales", "2026-05-02")
+    assert not any("newer" in stages(hit) for hit in memory.search("how many castles have I visited in Wales").hits)

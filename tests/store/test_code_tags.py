@@ -113,9 +113,16 @@ def test_a_link_to_a_heading_is_not_a_tag() -> None:
         ("Use `Path` and `dict` and `and`.", ("Path", "dict", "and"), ("title: A",), ()),
         ("Use `Path` and `dict` and `and`. #real", ("guide", "real", "Path", "dict", "and"), (), ("guide", "real")),
         ("Use `Path` and `redis` and `dict`.", ("guide", "redis", "Path", "dict"), (), ("guide", "redis")),
+        ("Use `Path` and `redis` and `dict`.", ("dict", "redis", "Path"), ("title: A",), ("dict", "redis")),
         ("Use `redis` and `Path`.", ("redis", "Path"), (), ("redis",)),
     ],
-    ids=["no tag in the front matter", "front matter and text", "a tag out of the order of the code", "only tags"],
+    ids=[
+        "no tag in the front matter",
+        "front matter and text",
+        "one tag out of order",
+        "two out of order",
+        "only tags",
+    ],
 )
 def test_a_file_of_one_chunk_loses_its_code_tags_and_is_read_again(
     text: str, tags: tuple[str, ...], fields: tuple[str, ...], kept: tuple[str, ...]

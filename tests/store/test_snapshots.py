@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mindex.datatypes import AnyOf, Collection, Filters, Record, RecordVectors, Term
-from mindex.search.word_evidence import idf, shares, surprises
+from mindex.search.word_evidence import idf, shares, surprisal_by_id
 from mindex.store.base import KeywordQuery, Store, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.sqlite.connection import Database
@@ -138,4 +138,4 @@ def test_no_weight_is_negative_for_any_counts(holders: int) -> None:
     share = shares(("harbour", "crane"), held, counts)["r"]
     assert 0 <= share <= 1
     assert isinstance(share**0.5, float)
-    assert surprises(("harbour", "crane"), held, {"r": 9}, counts)["r"] >= 0
+    assert surprisal_by_id(("harbour", "crane"), held, {"r": 9}, counts)["r"] >= 0

@@ -156,7 +156,7 @@ def test_the_status_lists_machines_and_what_is_not_sent_or_read(laptop: Machine,
 
 
 def test_a_folder_that_is_not_there_or_no_folder_is_an_error(laptop: Machine, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="is not there; make the folder, or connect the drive"):
+    with pytest.raises(NotFoundError, match="is not there; create it, or connect the drive"):
         laptop.memory.sync.run(tmp_path / "stick")
     (tmp_path / "file").write_text("")
     with pytest.raises(MindexError, match="is not a folder"):
@@ -517,7 +517,7 @@ def test_fields_of_a_hostile_line_cannot_break_a_contact(laptop: Machine, deskto
     line = Edit(stamp(9), id_, at=5, by="x", action="update", fields=(FieldChange(("email",), {"a": 1}),))
     write(laptop, line)
     report = desktop.sync()
-    assert "email of a contact is wrong" in report.ignored[0].reason
+    assert "invalid email of a contact" in report.ignored[0].reason
     assert record(desktop, id_).fields["email"] == "ann@example.org"
 
 

@@ -118,5 +118,5 @@ def _around(memory: Memory, reference: str, count: int) -> Sequence[Record]:
     with suppress(NotFoundError):
         if turns := memory.conversations.around(reference, count, count):
             return turns
-    hint = "`mindex conversation list` names the conversations"
+    hint = "`mindex conversation list` lists the conversations"
     raise NotFoundError(f"'{reference}' is neither a conversation nor a turn", hint)

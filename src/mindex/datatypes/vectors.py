@@ -63,4 +63,4 @@ class RecordVectors:
     record: str
     vectors: Sequence[Sequence[float]] | VectorArray
     fluency: float = 1.0
-    of: str = ""  # `ids.words_hash` of the embedded text: the vectors are refused if the record has another one
+    of: str = ""  # hash of the embedded text (`embedding_text`): the vectors are refused if the record has another one

@@ -86,7 +86,7 @@ class Models:
         embedder = self._providers.embedder(settings)
         if embedder is None:
             hint = "name a provider, or set embedding.provider to none to do without"
-            raise UsageError("`none` embeds nothing", hint)
+            raise UsageError("the provider `none` has no model", hint)
         if dry_run:
             return plan_reembed(self._store, embedder, force=force)
         done = reembed(self._store, embedder, spec, force=force, report=report, on_stored=self._on_stored)

@@ -45,10 +45,10 @@ def make_anchor(reference: str, base: Path) -> dict[str, object]:
     if lines is None:
         raise NotFoundError(
             f"there is no file {span['path']} of at most {_MAX_BYTES:,} bytes",
-            "anchor a memory to a file that is there",
+            "pass an existing file",
         )
     if not 1 <= first <= last <= len(lines) or last - first >= _MAX_LINES:
-        raise UsageError(f"{span['path']} has {len(lines)} lines", f"anchor at most {_MAX_LINES} lines that are there")
+        raise UsageError(f"{span['path']} has {len(lines)} lines", f"pass at most {_MAX_LINES} existing lines")
     span_hash, head = _hash(lines[first - 1 : last]), _hash(lines[first - 1 : first])
     return {"path": str(path), "first": first, "last": last, "hash": span_hash, "head": head}
 

@@ -47,7 +47,7 @@ class Conversations:
         `extract=False` and calls `extract_facts_of`. `queue.notes` returns why it has no vector yet.
         """
         if not user_message.strip() and not agent_response.strip():
-            raise UsageError("both sides of the exchange are empty", "give what was said")
+            raise UsageError("both messages of the turn are empty", "pass at least one")
         validate_text(user_message + agent_response)
         validate_length("session id", session_id, MAX_NAME)
         validate_length("name of the speaker", speaker, MAX_NAME)

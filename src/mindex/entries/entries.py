@@ -298,7 +298,7 @@ class Entries:
             existing = self.find(id_)
             if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
                 raise UsageError(
-                    f"the words of a {existing.kind} are made of its fields",
+                    f"the text of a {existing.kind} is made from its fields",
                     f"change those with `mindex {_COMMANDS[existing.kind]}`",
                 )
             other = self.find(superseded).id if superseded else ""

@@ -70,7 +70,7 @@ class FactExtraction:
         if generator is None:
             raise ConfigError(
                 "facts cannot be extracted: no language model is configured",
-                "set generation.provider, or tell them yourself",
+                "set generation.provider, or add them with `mindex add`",
             )
         run, going = self._run(generator), True
         policy = None if again else _retry_policy()

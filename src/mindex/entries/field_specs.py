@@ -221,15 +221,15 @@ def validate_fields(
         value = values.get(name)
         if value is None or (isinstance(value, str) and not value.strip()):
             if spec.required and not partial:
-                raise UsageError(f"the {name} of a {kind} is missing", f"give {name}")
+                raise UsageError(f"a {kind} needs the field {name}", f"pass {name}")
             if name in values and spec.required:
-                raise UsageError(f"the {name} of a {kind} cannot be empty", f"give another {name}")
+                raise UsageError(f"the {name} of a {kind} cannot be empty", f"pass another {name}")
             valid[name] = None if name in values else spec.default
         else:
             try:
                 valid[name] = spec.check(value, imported=imported)
             except ValueError as error:
-                raise UsageError(f"{name} of a {kind} is wrong", str(error)) from None
+                raise UsageError(f"invalid {name} of a {kind}", str(error)) from None
     return {name: value for name, value in valid.items() if not partial or name in values}
 
 

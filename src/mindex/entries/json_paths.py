@@ -34,9 +34,7 @@ def value_at(value: Any, path: str) -> Any:
         try:
             current = current[step]
         except (KeyError, IndexError, TypeError):
-            raise NotFoundError(
-                f"there is nothing at '{path}'", "look at the whole with `mindex profile get`"
-            ) from None
+            raise NotFoundError(f"there is no value at '{path}'", "`mindex profile get` shows all values") from None
     return current
 
 

@@ -125,7 +125,7 @@ def _anchor(value: object, redact: Redact, _now: int) -> object:
     made = make_anchor(str(value), Path.cwd()) if value else {}
     path = str(made.get("path", ""))
     if redact(path) != path:
-        raise UsageError("the path of the anchor holds a secret or invisible characters", "rename the file")
+        raise UsageError("the path of the anchor contains a secret or invisible characters", "rename the file")
     return made
 
 

@@ -50,7 +50,7 @@ def checked_path(path: str) -> str:
         raise UsageError(f"The path has {len(path)} characters, {MAX_PATH} are allowed")
     spelt = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
     if Redactor().redact_text(spelt) != spelt:
-        raise ForbiddenPathError("The path holds a secret or invisible characters")
+        raise ForbiddenPathError("The path contains a secret or invisible characters")
     return spelt
 
 

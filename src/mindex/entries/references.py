@@ -60,7 +60,7 @@ def resolve_id(store: Store, reference: str) -> str | None:
     if reference.lower() in ids:
         return reference.lower()
     if len(ids) > 1:
-        raise AmbiguousIdError(f"'{reference}' is the start of {', '.join(ids[:5])}", "give more of the id")
+        raise AmbiguousIdError(f"'{reference}' is ambiguous: {', '.join(ids[:5])}", "pass more of the id")
     return ids[0] if ids else None
 
 

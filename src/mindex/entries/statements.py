@@ -69,7 +69,7 @@ class Value:
     text: str  # as it is written
     names_subject: bool = False  # `Room 12 has …`: it belongs to the name of the subject
     bound: str = ""  # lower or upper: `from 9:00`, `until 18:00`
-    of_name: bool = False  # it stands right behind a name: `Python 3.12`
+    of_name: bool = False  # it follows a name: `Python 3.12`
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def validate_limit(limit: int, most: int) -> int:
 
 def validate_text(text: str) -> str:
     if not text.strip():
-        raise UsageError("there is nothing to remember: the text is empty", "say what is to be remembered")
+        raise UsageError("the text is empty", "pass the text to remember")
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_TEXT_BYTES:
         raise UsageError(

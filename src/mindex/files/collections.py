@@ -109,12 +109,12 @@ def collection_for(
         other = Path(collection.root)
         if other in root.parents:
             raise CollectionError(
-                f"{root} lies inside the collection '{collection.name}' ({other})",
+                f"{root} is inside the collection '{collection.name}' ({other})",
                 f"it is indexed with it: run `mindex index {other}`",
             )
         if root in other.parents:
             raise CollectionError(
-                f"{root} holds the collection '{collection.name}' ({other})",
+                f"{root} contains the collection '{collection.name}' ({other})",
                 "index its other folders one by one, or forget that collection first with"
                 f" `mindex index --remove {collection.name}`",
             )
@@ -151,7 +151,7 @@ def refuse_unusable_names(collection: Collection, redactor: Redactor) -> None:
     named = {"name of the collection": collection.name, "path of the folder": collection.root}
     for what, text in (*named.items(), *(("exclude pattern", pattern) for pattern in collection.exclude)):
         if kinds := redactor.kinds_in(text):
-            raise UsageError(f"the {what} holds a secret ({', '.join(kinds)})", "rename it, or use another pattern")
+            raise UsageError(f"the {what} contains a secret ({', '.join(kinds)})", "rename it, or use another pattern")
 
 
 def _real_folder(folder: Path) -> Path:
@@ -163,7 +163,7 @@ def _real_folder(folder: Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{str(folder)!r} is not a usable path ({error})", "name an existing folder") from None
     if exists:
-        raise UsageError(f"{folder} is a file, not a folder", f"index the folder it lies in: {folder.parent}")
+        raise UsageError(f"{folder} is a file, not a folder", f"index its folder: {folder.parent}")
     raise NotFoundError(f"there is no folder {folder}", "check the path")
 
 

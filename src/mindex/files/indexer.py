@@ -169,7 +169,7 @@ class Indexer:
     def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
         """Return the document and chunks of one file, or why it cannot be indexed."""
         if kinds := self._redactor.kinds_in(file.path):
-            return SkippedFile(file.path, f"its path holds a secret ({', '.join(kinds)}); rename it")
+            return SkippedFile(file.path, f"its path contains a secret ({', '.join(kinds)}); rename it")
         try:
             decoded = decode(data)
             text = self._redactor.redact_text(without_log_lines(file.location, decoded), keep_lines=True)

@@ -38,7 +38,7 @@ class IndexedFiles:
         """
         path = path.replace("\\", "/").removeprefix("./")
         if ".." in path.split("/"):
-            raise ForbiddenPathError(f"'{path}' leads out of its folder", "name an indexed file")
+            raise ForbiddenPathError(f"'{path}' is outside the collection", "name an indexed file")
         if path.startswith(OMITTED):
             return self._files.find_documents(f"*{escape(path.removeprefix(OMITTED))}")
         if not (path.startswith("/") or re.match(r"[a-zA-Z]:/", path)):
@@ -78,7 +78,7 @@ class IndexedFiles:
         """Lines of a file as one record. Raises NotFoundError when they, or the file, are not there."""
         lines = self._lines(document)
         if first > max(1, len(lines)):
-            raise NotFoundError(f"{document.path} has {amount(len(lines), 'line')}", "ask for lines that are there")
+            raise NotFoundError(f"{document.path} has {amount(len(lines), 'line')}", "ask for existing lines")
         last = len(lines) if last is None else min(max(first, last), len(lines))
         text = "\n".join(lines[first - 1 : last])
         return document.record(document.id, text, document.title, document.tags, first, last)

@@ -45,7 +45,7 @@ class Lookup:
         if any(len(reference) > MAX_FIELD for reference in references):
             raise UsageError("a reference is too long", f"write at most {MAX_FIELD:,} characters")
         if not any(reference.strip(" ,\t\n") for reference in references):
-            raise UsageError("nothing was asked for", "name an id, a file, lines of a file or a glob")
+            raise UsageError("missing argument", "pass an id, a path, path:10-40 or a glob")
         records: dict[str, Record] = {}
         missing: list[str] = []
         notes: list[str] = []

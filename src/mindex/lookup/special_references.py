@@ -139,5 +139,5 @@ def _period(text: str) -> tuple[str, str]:
         hint = (
             "write it like timeline:last week, timeline:2026-03-01..2026-04, timeline:yesterday..today or timeline:7d.."
         )
-        raise UsageError(f"'timeline:{text}' names no period", hint)
+        raise UsageError(f"'timeline:{text}' is not a period", hint)
     return to_iso(window.starts_at), to_iso(window.ends_at)

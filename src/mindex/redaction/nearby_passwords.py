@@ -14,6 +14,7 @@ from mindex.redaction.secret_checks import OTHER_THING
 from mindex.redaction.word_place import MARKER, Span, is_in_a_name
 
 _REACH_AFTER, _REACH_BEFORE, _MAX_WORDS = 110, 70, 10
+_REACH_LIST = 200
 
 
 class Link(Enum):
@@ -88,6 +89,7 @@ _SET_BEHIND = re.compile(
 _TRACKED = re.compile(
     r"(?:issue|ticket|bug|pr|mr|gh|pull|task|case|story|incident|order|player|user)s?#", re.IGNORECASE
 )
+_CHANGED_BEHIND = re.compile(rf"[\"'`»“]?[ ](?:{words.CHANGE})", re.IGNORECASE)
 _CLOSING_QUOTES = "\"'`”“’»)"
 _USER_BEFORE = re.compile(
     r"\b(?:user(?:name)?|login|benutzer|utilisateur|identifiant|compte|usuario|utente|usuário|gebruiker|użytkownik|логин"
@@ -99,6 +101,9 @@ _PASSWORD_WORD = re.compile(
     words.words_pattern(words.PASSWORDS, words.SEVERAL_PASSWORDS, words.COLLOQUIAL), re.IGNORECASE
 )
 _SEVERAL = re.compile(words.words_pattern(words.SEVERAL_PASSWORDS), re.IGNORECASE)
+_LINE_START = re.compile(r"(?:^|\n)[ \t#*>-]{0,5}$")
+_BELOW = re.compile(r"\**[ \t]*\n[ \t]*(?P<v>[^\s\"'`]{6,64}+)[ \t]*(?=\n|\Z)")
+_COLON = re.compile(r"[ ]?[:：]")
 _PASSWORD_WORDS = frozenset(words.first_words(words.PASSWORDS)) | {"password", "passwort", "passphrase"}
 _ANSWER = re.compile(
     r"[ \t]*\n?(?:[\w .-]{1,20}:[ ])?[ \t>]*(?:it'?s[ ]|its[ ])?[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?<![.,])[\"'`.]?[ \t]*"
@@ -116,10 +121,14 @@ def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
     ):
         return
     is_several = bool(_SEVERAL.fullmatch(match[0]))
+    if is_several and (colon := _COLON.match(text, end)):
+        yield from _listed_values(text, colon.end())
     is_noun = not _VERB.fullmatch(match[0]) or bool(_NOUN_BEFORE.search(text[max(0, start - 30) : start]))
     found = _value_after(text, start, end, is_noun and not is_several)
     if not found and not is_several:
         found = _value_before(text, start)
+    if not found:
+        found = _value_below(text, start, end)
     if found:
         if found[0] < found[1]:
             yield found
@@ -191,6 +200,16 @@ def _further_values(text: str, end: int) -> Iterator[Span]:
         joined = joined or raw.endswith((",", "，", "、", "/"))
 
 
+def _listed_values(text: str, end: int) -> Iterator[Span]:
+    """The strong passwords in the rest of a line, each with its name: `passwords: NAS X, router Y`."""
+    line_end = text.find("\n", end, end + _REACH_LIST)
+    stop = line_end if line_end >= 0 else end + _REACH_LIST
+    for token in _TOKEN.finditer(text, end, stop):
+        begin, finish = _trimmed(token)
+        if finish - begin >= MIN_LENGTH and value_class(text[begin:finish]) is Value.STRONG:
+            yield begin, finish
+
+
 def _is_copula(raw: str, word: str, *, is_first: bool) -> bool:
     if is_first and raw[0] in "の的" and len(raw) > 2:  # `パスワードの手順は`: not the password itself
         return False
@@ -221,8 +240,11 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
         return len(value) >= _MIN_DIGITS[link]
     if kind is Value.SIGNED and (link is Link.SET or _SET_BEHIND.match(text, finish)):  # `changed to Ledger#2019`
         return _is_changed(text, finish) and not _TRACKED.match(value)
-    if kind is Value.ENDING and link is Link.SET and not _is_changed(text, finish):
-        return False
+    if kind is Value.ENDING and link is Link.SET:  # `auf Winter2025 gesetzt`
+        if not _is_changed(text, finish):
+            return False
+        if _CHANGED_BEHIND.match(text, finish):
+            return len(value) >= MIN_LENGTH_MIXED
     if kind is Value.ENDING and link in _AT_CLAUSE_END:  # `new pass Qwoken-38`, and nothing behind it
         is_name = _OTHER_ENDING.fullmatch(value) and not _is_of_other_script(text, finish - len(value))
         return len(value) >= MIN_LENGTH_MIXED and not is_name and _ends_clause(text, finish)
@@ -276,6 +298,12 @@ def _answer(text: str, end: int) -> Span | None:
     if found and value_class(found["v"]) in (Value.STRONG, Value.MIXED):
         return found.span("v")
     return None
+
+
+def _value_below(text: str, start: int, end: int) -> Span | None:
+    """The strong password that is alone in the line below the word, which is also alone in its line: a copied form."""
+    found = _BELOW.match(text, end) if _LINE_START.search(text, max(0, start - 6), start) else None
+    return found.span("v") if found and value_class(found["v"]) is Value.STRONG else None
 
 
 def _trimmed(token: re.Match[str]) -> Span:

@@ -37,10 +37,10 @@ _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # no blank is between a numbe
 _END = rf"(?!(?![{_CJK}])\w|[%€$£]|[.,:/-](?![{_CJK}])\w|[ ]?(?:{_UNITS})(?![a-z]))"
 _GROUPS = r"\d{3}[ -]\d{3}(?![ -]?\d)|\d\d[ ]\d\d[ ]\d\d(?![ ]?\d)|\d{4}[ -]\d{4}|\d{4,10}"
 _LETTERS_AND_DIGITS = r"(?=[A-Za-z-]{0,20}\d)(?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,5}|[A-Za-z0-9]{6,16})"
-_AND = r"(?:[\s,;/*`-]{1,4}|,?[ ](?:and|or|und|oder|et|y|e|i|en|och|og|и|та|&|\+)[ ])"
+_AND = r"(?:[\s,;/*`-]{1,4}|[,;]?\n[ \t]{0,4}\d{1,2}[.)][ ]|,?[ ](?:and|or|und|oder|et|y|e|i|en|och|og|и|та|&|\+)[ ])"
 _CODE = rf"(?<![A-Za-z0-9_.,#$€£/:@-])(?:[A-Z]-)?(?:{_GROUPS}|{_LETTERS_AND_DIGITS}){_END}"
 _CODE_AFTER = re.compile(
-    r"(?P<link>(?:(?![.!?;][ ])[^\n\d]){0,40}?(?:[:：][ \t]*\n[ \t*-]{0,4})?)"
+    r"(?P<link>(?:(?![.!?;][ ])[^\n\d]){0,40}?(?:[:：]?[ \t]*\n[ \t*-]{0,4}(?:\d{1,2}[.)][ ])?)?)"
     rf"(?P<all>(?P<v>{_CODE})(?>(?:{_AND}{_CODE}){{0,40}}))"
 )
 _CODE_BEFORE = re.compile(

@@ -119,7 +119,7 @@ class Redactor:
     def _refuse(self, kinds: Iterable[str]) -> None:
         if self.mode == "strict":
             raise SecretError(
-                f"the text holds a secret ({', '.join(kinds)}), so nothing was stored",
+                f"the text contains a secret ({', '.join(kinds)}), so nothing was stored",
                 "take it out, or put it between <private> and </private>; secrets.mode = redact stores the rest",
             )
 

@@ -62,7 +62,7 @@ def load_user_rules(file: str) -> UserRules:
         table = tomllib.loads(content.decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"cannot read the secret rules {path}: {error}", "mend the file, or run `mindex config unset secrets.rules`"
+            f"cannot read the secret rules {path}: {error}", "fix the file, or run `mindex config unset secrets.rules`"
         ) from error
     rows = table.get("rule")
     if set(table) != {"rule"} or not isinstance(rows, list):

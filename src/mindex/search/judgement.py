@@ -139,14 +139,19 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
 # ── what the records of the best candidates add ───────────────────────────────────────────────────────────────
 
 
-def add_names(scores: Scores, names: Mapping[str, tuple[str, str]]) -> None:
-    """`names`: what the query names of a record (`names.name_of`), and the page or entry that this belongs to.
+def add_names(scores: Scores, names: Mapping[str, tuple[str, float]], pages: Mapping[str, str]) -> None:
+    """`names`: what the query names of a record (`names.name_of`); `pages`: the page or entry that this belongs to."""
+    for id_, strength in name_strengths(names, pages).items():
+        scores.add(id_, "name", NAMED.get(names[id_][0], _CARRIED) * strength)
 
-    A name that many pages share is weaker evidence for each of them.
-    """
-    pages = {kind: len({page for other, page in names.values() if other == kind}) for kind, _ in names.values()}
-    for id_, (kind, _) in names.items():
-        scores.add(id_, "name", NAMED.get(kind, _CARRIED) / (1 + log(pages[kind])))
+
+def name_strengths(names: Mapping[str, tuple[str, float]], pages: Mapping[str, str]) -> dict[str, float]:
+    """How strong each name is as evidence: one that many pages share is weaker for each of them."""
+    strengths = {}
+    for id_, (name, likeness) in names.items():
+        sharing = {pages[other] for other, (its, much) in names.items() if its == name and much >= likeness}
+        strengths[id_] = likeness / (1 + log(len(sharing)))
+    return strengths
 
 
 def add_neighbours(scores: Scores, adjacent: Iterable[tuple[str, str]]) -> None:

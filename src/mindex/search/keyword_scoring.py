@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from mindex.search.query import ParsedQuery
-from mindex.search.word_evidence import are_rare, shares, surprises
+from mindex.search.word_evidence import any_rare, shares, surprisal_by_id
 from mindex.store.base import KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules.bm25 import MIN_SCORE
 from mindex.values import dataclass
@@ -49,7 +49,7 @@ def keyword_candidates(found: KeywordResult, parsed: ParsedQuery, refining: Keyw
         return KeywordCandidates(found.hits, {hit.id: 1.0 for hit in found.hits}, statistics=found.statistics)
     held = _with_parts(parsed, found.matched_tokens)
     matched = shares(parsed.tokens, held, found.statistics)
-    surprise = surprises(parsed.tokens, held, found.lengths, found.statistics)
+    surprise = surprisal_by_id(parsed.tokens, held, found.lengths, found.statistics)
     # Those below the ones that were looked at contain no more than the least of these. None was, in a damaged file.
     least_surprise = min(surprise.values(), default=0.0)
     surprise |= dict.fromkeys([hit.id for hit in found.hits if hit.id not in surprise], least_surprise)
@@ -77,7 +77,7 @@ def _looked_up(parsed: ParsedQuery, found: KeywordResult) -> frozenset[str]:
     (word,) = parsed.words
     if word.identifiers:
         return frozenset(id_ for id_, held in found.matched_tokens.items() if not held.isdisjoint(word.identifiers))
-    if not are_rare(parsed.tokens, found.statistics):
+    if not any_rare(parsed.tokens, found.statistics):
         return frozenset()
     return frozenset(id_ for id_, held in found.matched_tokens.items() if held.issuperset(parsed.tokens))
 

@@ -35,6 +35,7 @@ class NewerFirst:
     older: Mapping[str, Older]
     links: Mapping[str, tuple[str, ...]]
     note: str = ""
+    moved: bool = False  # whether the order may have changed
 
 
 def put_newer_first(
@@ -52,14 +53,15 @@ def put_newer_first(
     linked = store.entries.links_of(memories, CONFLICT_LINK) if memories else {}
     links = {id_: linked.get(id_, ()) for id_ in memories}  # one without any has an empty tuple
     pairs = _differences(query.text, [records[id_] for id_ in window], links)
-    if not pairs:
+    counted = _counted(query.text, [records[id_] for id_ in window])
+    if not pairs and not counted:
         return NewerFirst({}, links)
     word = query.time.phrase if query.time is not None and query.time.past else past_word(query.text)
     if word:
         return NewerFirst(
             {}, links, f"different values of one thing in the order of relevance: '{word}' asks for the past"
         )
-    for group in _groups(pairs):
+    for group in _groups((*pairs, *counted)):
         newest_first = sorted(group, key=lambda id_: (-_date(records[id_]), -(records[id_].number or 0), id_))
         for one in scores:
             best = max(one.total[id_] for id_ in group)
@@ -68,7 +70,24 @@ def put_newer_first(
     older: dict[str, Older] = {}
     for (before, after), difference in sorted(pairs.items(), key=lambda pair: _date(records[pair[0][1]])):
         older.setdefault(before, Older(after, difference.before, _date(records[after])))
-    return NewerFirst(older, links)
+    return NewerFirst(older, links, moved=True)
+
+
+def _counted(query: str, records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Pairs of turns of one user with different counts of what the query counts."""
+    turns = [record for record in records if record.kind == "turn"]
+    if len(turns) < 2:
+        return []
+    from mindex.search.counts import asks_for_a_count, count_in  # few pages have turns
+
+    if not asks_for_a_count(query):
+        return []
+    counts = {turn.id: count_in(query, turn) for turn in turns}
+    return [
+        (one.id, other.id)
+        for one, other in combinations(turns, 2)
+        if one.agent == other.agent and counts[one.id] and counts[other.id] and counts[one.id] != counts[other.id]
+    ]
 
 
 def _differences(

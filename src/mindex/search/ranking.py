@@ -44,7 +44,7 @@ NO_CONFIDENT_MATCH = "no confident match; these may help"
 RERANKED = 40
 # This number of turns, the best of all, lift those beside them.
 _LIFTING = 50
-# This number of candidates that contain all of the query is compared with it by name.
+# This number of the best by words, and of the best of all, that contain all of the query are compared with it by name.
 _MAX_NAMED = 30
 # This number of candidates is read for the dates in their texts, if the query names a time.
 _MAX_DATED = 60
@@ -106,13 +106,15 @@ def rank(
         said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
         notes += said
         order = scores.ordered()
-    newer = put_newer_first(store, query, records, order, (scores,) if scores is judged else (scores, judged))
-    if newer.older:
+    floor = settings.floor if query.floor is None else query.floor
+    shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
+    shows_some = shows_weak or any(relevance(one) >= floor for one in judged.total.values())
+    compared = order if shows_some else ()
+    newer = put_newer_first(store, query, records, compared, (scores,) if scores is judged else (scores, judged))
+    if newer.moved:
         order = scores.ordered()
     notes += (newer.note,) if newer.note else ()
     chances = {id_: relevance(one) for id_, one in judged.total.items()}
-    floor = settings.floor if query.floor is None else query.floor
-    shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
     kept = order if shows_weak else [id_ for id_ in order if chances.get(id_, 0.0) >= floor]
     confident = any(chances.get(id_, 0.0) >= floor for id_ in kept)
     if not confident:
@@ -240,7 +242,9 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
     named = []
     if judged and not candidates.strict:
         shares = candidates.matched_shares
-        named = [id_ for id_ in order if holds_all(shares.get(id_, 0.0))][:_MAX_NAMED]
+        by_words = [hit.id for hit in candidates.keyword if holds_all(shares.get(hit.id, 0.0))]
+        best = [id_ for id_ in order if holds_all(shares.get(id_, 0.0))]
+        named = [*by_words[:_MAX_NAMED], *best[:_MAX_NAMED]]
     least = scores.total[order[min(needed, len(order)) - 1]] - (_MAX_LIFT if judged else 0.0)
     within = [id_ for id_ in order if scores.total[id_] >= least] if judged else order
     ids = list(dict.fromkeys((*order[:needed], *named, *within[: max(needed, candidates_read(query))])))
@@ -282,9 +286,9 @@ def _add_what_records_say(
     """Names, turns beside each other, and dates."""
     wanted = None if retrieved.parsed.strict else QueryName.of(retrieved.parsed.text)
     if wanted is not None:
-        named = {id_: name_of(wanted, record) for id_, record in records.items() if id_ in scores.total}
-        pages = {id_: records[id_].document or id_ for id_ in named}
-        add_names(scores, {id_: (name, pages[id_]) for id_, name in named.items() if name})
+        names = {id_: name_of(wanted, record) for id_, record in records.items() if id_ in scores.total}
+        named = {id_: name for id_, name in names.items() if name[0]}
+        add_names(scores, named, {id_: records[id_].document or id_ for id_ in named})
     if context.adjacent_turns:
         add_neighbours(scores, context.adjacent_turns)
     if query.time is not None:

@@ -29,7 +29,7 @@ from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
 from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
 from mindex.search.retrieval import LOOSELY_FOUND, Retrieval, Retrieved, retrieve
 from mindex.search.time_words import names_time
-from mindex.search.word_evidence import idf, shares, surprises
+from mindex.search.word_evidence import idf, shares, surprisal_by_id
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
 from mindex.values import replace
@@ -196,7 +196,7 @@ class SearchService:
         matched = {id_: frozenset(tokens).intersection(found) for id_, found in words.items()}
         counts = self._store.retrieval.term_statistics(tokens)
         lengths = {id_: len(found) for id_, found in words.items()}
-        held, by_chance = shares(tokens, matched, counts), surprises(tokens, matched, lengths, counts)
+        held, by_chance = shares(tokens, matched, counts), surprisal_by_id(tokens, matched, lengths, counts)
         return {id_: (held[id_], by_chance[id_]) for id_ in words}
 
     def close(self) -> None:
@@ -252,7 +252,7 @@ class SearchService:
         """The query with its amounts in range, and notes on what had to be cut."""
         notes: list[str] = []
         if not query.text.strip():
-            raise UsageError("the query is empty", "say what you are looking for")
+            raise UsageError("the query is empty", "pass the words to search for")
         if query.limit < 1:
             raise UsageError(f"limit {query.limit} is too small", f"use 1 to {MAX_LIMIT}")
         if query.offset < 0:

@@ -35,7 +35,7 @@ def shares(
     }
 
 
-def surprises(
+def surprisal_by_id(
     tokens: tuple[str, ...],
     matched_tokens: Mapping[str, Set[str]],
     lengths: Mapping[str, int],
@@ -54,9 +54,9 @@ def surprises(
     return found
 
 
-def are_rare(tokens: tuple[str, ...], statistics: TermStatistics) -> bool:
+def any_rare(tokens: tuple[str, ...], statistics: TermStatistics) -> bool:
     """Whether all tokens of a word together are rare, in a text of usual length."""
-    rarity = surprises(tokens, {"": frozenset(tokens)}, {}, statistics)[""]
+    rarity = surprisal_by_id(tokens, {"": frozenset(tokens)}, {}, statistics)[""]
     return rarity >= _RARE * len(tokens)
 
 

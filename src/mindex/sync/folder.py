@@ -69,7 +69,7 @@ class Position:
 def check_folder(folder: Path) -> None:
     """Raise a MindexError for a folder that is not there: one made by mistake is read by no other machine."""
     if not folder.exists():
-        raise NotFoundError(f"{folder} is not there", "make the folder, or connect the drive")
+        raise NotFoundError(f"there is no folder {folder}", "create it, or connect the drive")
     if not folder.is_dir():
         raise MindexError(f"{folder} is not a folder", "name the folder that your machines share")
 

@@ -153,12 +153,12 @@ def _applied(record: Record | None, edit: Edit) -> Record:
     values: dict[str, Any] = {"updated_at": edit.at, **edit.values}
     state = replace(record, fields=with_changes(record.fields, edit.fields), **values)
     if merged:
-        state = _made_anew(state)
+        state = _with_derived_text(state)
     check_row(ExportRow(state))
     return state
 
 
-def _made_anew(state: Record) -> Record:
+def _with_derived_text(state: Record) -> Record:
     """A state of merged fields, with the text that is made of them."""
     if state.kind == "profile":
         return with_unchecked_data(state, state.fields.get("data", {}))

@@ -71,18 +71,22 @@ class _CopyRun:
             roots = {one.name: one.root for one in self.source.files.collections()}
             for collection in self.target.files.collections():
                 if roots.get(collection.name) != collection.root:
-                    raise ConflictError(f"{other} has the collection {collection.name}, which {mine} has not", _HINT)
+                    raise ConflictError(
+                        f"{other} has the collection {collection.name}, which {mine} does not have", _HINT
+                    )
                 known = {document.id for document in self.source.files.documents(collection.name).values()}
                 for document in self.target.files.documents(collection.name).values():
                     if document.id not in known:
-                        raise ConflictError(f"{other} has the file {document.path}, which {mine} has not", _HINT)
+                        raise ConflictError(f"{other} has the file {document.path}, which {mine} does not have", _HINT)
         if self._both("entries"):
             with self.target.entries.export_snapshot() as snapshot:
                 for rows in _batches(snapshot.rows):
                     known_ids = self.source.entries.owners(row.record.id for row in rows)
                     for row in rows:
                         if known_ids.get(row.record.id) != row.record.agent:
-                            raise ConflictError(f"{other} has the entry {row.record.id}, which {mine} has not", _HINT)
+                            raise ConflictError(
+                                f"{other} has the entry {row.record.id}, which {mine} does not have", _HINT
+                            )
 
     def _chosen_space(self) -> Space | None:
         """The space whose vectors are copied; None, with a note, where the target has vectors of another model."""

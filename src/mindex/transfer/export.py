@@ -39,7 +39,7 @@ def export(
     if format_ not in FORMATS:
         raise UsageError(f"unknown format '{format_}'", f"use one of {', '.join(FORMATS)}")
     if format_ == "markdown" and (vectors or not isinstance(target, Path)):
-        raise UsageError("markdown is a folder of texts", "leave --vectors out and name a folder, or use jsonl")
+        raise UsageError("--vectors cannot be combined with markdown", "remove --vectors, or use --format jsonl")
     collections = tuple(one for one in store.files.collections() if not one.imported)
     imported = imported_collections(store)
     # Chunks belong to every agent: the export of one agent does not contain them.

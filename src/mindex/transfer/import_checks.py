@@ -45,7 +45,7 @@ def check_row(row: ExportRow) -> None:
         raise InvalidRow("a link has a weight that is not a number")
     _check_texts(row)
     if not _is_plain_name(record.agent):
-        raise InvalidRow("the name of its agent holds a secret or characters that cannot be shown")
+        raise InvalidRow("the name of its agent contains a secret or characters that cannot be shown")
     if record.kind != "chunk":
         validation.validate_record(record)
 

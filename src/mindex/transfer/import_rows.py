@@ -198,7 +198,7 @@ class _ImportRun:
         """Store a document with those of its chunks that pass the checks."""
         if names_hold_secret(read.collection, read.document, self.redactor):
             for row in read.rows:
-                self._drop(row, "the name of its file or collection holds a secret")
+                self._drop(row, "the name of its file or collection contains a secret")
             return
         rows = self._redacted(self._valid(read.rows))
         context = self.redactor.for_reading().redact_text(read.collection.context)

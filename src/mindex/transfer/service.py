@@ -78,7 +78,7 @@ class Transfer:
         """
         place = Path(path).expanduser()
         if not place.exists():
-            raise NotFoundError(f"{place} is not there", "check the path")
+            raise NotFoundError(f"there is no file {place}", "check the path")
         if not (place.is_file() or place.is_dir()):  # to read a pipe would wait
             raise UsageError(f"{place} is not a file or folder", "name the file of an export, or a database")
         if not os.access(place, os.R_OK):

@@ -122,7 +122,9 @@ def _secrets(call: Call) -> Response:
 def _remove_secrets(call: Call) -> Response:
     call.require_owner()
     if call.given("sure") != "yes":
-        raise UsageError("what holds a secret is removed for good, with its history", "tick the box to confirm that")
+        raise UsageError(
+            "entries with a secret are deleted permanently, with their history", "tick the box to confirm that"
+        )
     return call.done("/secrets", secrets_removed_text(call.memory.maintenance.remove_secrets()))
 
 

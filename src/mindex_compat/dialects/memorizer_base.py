@@ -58,7 +58,7 @@ class MemorizerTools(Toolset):
         Memories of other tools are stored without their secrets; with `secrets.mode = off` this one is also stored.
         """
         if kinds := Redactor.of(self._memory.settings).for_reading().redact(fact).redacted:
-            raise SecretError(f"the fact holds a secret ({', '.join(kinds)}), so nothing was stored", "take it out")
+            raise SecretError(f"the fact contains a secret ({', '.join(kinds)}), so nothing was stored", "take it out")
 
     def _provider_notes(self) -> tuple[str, ...]:
         """Say what to do where the settings name another embedding provider than the database has."""

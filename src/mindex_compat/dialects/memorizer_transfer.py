@@ -162,7 +162,7 @@ def _read_json(path: Path) -> Any:
         return json.loads(read_regular(path).decode("utf-8-sig"), parse_constant=refuse)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"{path} cannot be read as JSON ({type(error).__name__})", "mend or export it again"
+            f"{path} cannot be read as JSON ({type(error).__name__})", "fix it or export it again"
         ) from error
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from mindex.datatypes import Collection, GetResult, Hit, QueryTerms, Status
 from mindex.errors import ForbiddenPathError, NotFoundError, UsageError
 from mindex.mcp.dialect import READS_FILES, Dialect
-from mindex.mcp.dialect_parts import body, note_lines, one_line, read_regular, view_answer, view_records
+from mindex.mcp.dialect_parts import SearchOptions, body, note_lines, one_line, read_regular, view_answer, view_records
 from mindex.mcp.tools import READS, JsonObject, Toolset, tool, tool_result
 from mindex_compat.dialects.memory_exchange_flags import DEFAULT_INDEX
 
@@ -37,6 +37,8 @@ _SEARCH = (
 
 _YAML_BLOCK = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _DOMAIN_LINE = re.compile(r"^[ \t]*[\"']?([\w.-]+)[\"']?:[ \t]*\[([^\]]*)\]", re.MULTILINE)
+# A query that is one name of code: texts with this name come before those with its parts, into which it is split.
+_IDENTIFIER = re.compile(r"(?=.*(?:[a-z0-9][A-Z]|\w[_.:]+\w))[\w.:]+")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 
@@ -50,15 +52,19 @@ class MemoryExchangeTools(Toolset):
         topK: Annotated[int, Field(description="Number of results, 1-10, default 5")] = 5,
     ) -> CallToolResult:
         complete = self.host.background.wait_for_first_index(_WAIT_SECONDS)
-        found = self._memory.search(
-            query,
-            limit=min(max(topK, 1), _MAX_RESULTS),
-            fusion="rrf",
-            floor=0,
-            current_file=currentFilePath,
-            kinds=["chunk"],
-            collections=[source.name] if (source := self.host.source) else [],
-        )
+        options: SearchOptions = {
+            "limit": min(max(topK, 1), _MAX_RESULTS),
+            "fusion": "rrf",
+            "floor": 0,
+            "current_file": currentFilePath,
+            "kinds": ["chunk"],
+            "collections": [source.name] if (source := self.host.source) else [],
+        }
+        found = self._memory.search(query, **options)
+        if _IDENTIFIER.fullmatch(query.strip()):
+            exact = self._memory.search(f'"{query.strip()}"', **options)
+            hits = {hit.record.id: hit for hit in (*exact.hits, *found.hits)}
+            found = replace(found, hits=tuple(hits.values())[: options["limit"]])
         roots = {collection.name: collection for collection in self._memory.collections.list()}
         text = "".join(_result_texts(found.hits, roots)) if found.hits else _NOTHING
         if not any(one.indexed_at for one in roots.values()):  # else the one sentence says it all

@@ -165,13 +165,13 @@ def _without_memory(known: set[str], entities: _Entities, provenance: _Provenanc
         yield SkippedRow("entities", reason, row=False)
         yield OtherRows("entities", len(entities.unnamed), f"no memory names it: {some}")
     strays = sum(count for key, count in entities.links.items() if key not in known)
-    yield OtherRows("memory_entities", strays + entities.unusable_links, "its memory or its entity is not there")
+    yield OtherRows("memory_entities", strays + entities.unusable_links, "its memory or its entity is missing")
     owned = sum(count for key, count in entities.first.items() if key not in known)
-    yield OtherRows("entities", owned, "its memory is not there")
+    yield OtherRows("entities", owned, "its memory is missing")
     for reason, count in provenance.unusable.items():
         yield OtherRows("provenance", count, reason)
     gone = [rows for of in (provenance.changes, provenance.reads) for key, rows in of.items() if key not in known]
-    yield OtherRows("provenance", sum(map(len, gone)), "its memory is not there")
+    yield OtherRows("provenance", sum(map(len, gone)), "its memory is missing")
 
 
 # ── entities ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -120,7 +120,7 @@ class MemorySearch(DatabaseImporter):
             yield self._fact(row, database.modified)
         for row in database.rows("sessions", *_SESSION, "prompt_count"):
             yield self._session(row, database.modified)
-        yield OtherRows("file_collections", unknown, "its file or its collection is not there")
+        yield OtherRows("file_collections", unknown, "its file or its collection is missing")
         alone = [row["path"] for id_, row in files.items() if id_ not in counter.files]
         yield OtherRows("files", len(alone), f"no piece of it is there: {foreign.first_of(alone)}")
         empty = [row["name"] for id_, row in names.items() if id_ not in counter.collections]

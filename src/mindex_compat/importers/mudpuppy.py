@@ -46,7 +46,7 @@ class Mudpuppy(DatabaseImporter):
         for row in database.rows("memory_entries", *_COLUMNS):
             yield self._entry(row, newest, log.pop(key_of(row), []), database.modified)
         yield OtherRows("memory_access_log", timeless, "it has no time")
-        yield OtherRows("memory_access_log", sum(map(len, log.values())), "its memory is not there")
+        yield OtherRows("memory_access_log", sum(map(len, log.values())), "its memory is missing")
 
     def _newest_rows(self, database: ForeignDatabase) -> _NewestRows:
         found: dict[tuple[str, ...], tuple[int, str]] = {}

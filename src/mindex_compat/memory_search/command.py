@@ -43,5 +43,6 @@ for _command in (
     upkeep_commands.export,
     upkeep_commands.import_,
     upkeep_commands.serve,
+    upkeep_commands.cursor,
 ):
     ms_command.add_command(_command)

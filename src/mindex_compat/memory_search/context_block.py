@@ -21,7 +21,8 @@ def build(memory: Memory, query: str, *, limit: int, tokens: int) -> str:
         if one.hit.weak:
             continue
         passage = one.passage
-        block = f"{passage.file}:{passage.first_line}-{passage.last_line}\n{body(passage.text)}"
+        place = f"{passage.file}:{passage.first_line}-{passage.last_line}"
+        block = "\n".join([place, *one.context, body(passage.text)])
         if tokens_of(block) > left:
             break
         left -= tokens_of(block)

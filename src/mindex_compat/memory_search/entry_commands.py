@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from mindex import Memory
 from mindex.cli.output import note, say
-from mindex.errors import NotFoundError
-from mindex_compat.memory_search import context_block, facts, sessions
+from mindex.errors import UsageError
+from mindex_compat.memory_search import context_block, facts, path_contexts, sessions
 from mindex_compat.memory_search.program import Program
 
 _PATH = click.Path(path_type=Path)
@@ -109,43 +108,46 @@ def context_sync(program: Program, /, path: Path, query: str, limit: int, tokens
     program.emit({"file": str(path), "changed": changed}, lambda: f"{path} {'updated' if changed else 'is up to date'}")
 
 
-@context.command("add", short_help="Describe a folder for clients.")
+@context.command("add", short_help="Describe a file or folder.")
 @click.argument("path", type=_PATH)
 @click.argument("description")
 @click.pass_obj
 def context_add(program: Program, /, path: Path, description: str) -> None:
-    """Describe the folder of a collection in one line, which clients see."""
-    with program.opened() as memory:
-        _describe(memory, path, description)
+    """Describe a file or folder in one line, which `build`, `sync` and `search -f json` show.
+
+    The folder of a collection is described to clients as well.
+    """
+    if not description.strip():
+        raise UsageError("the description is empty", "write `mindex ms context add PATH DESCRIPTION`")
+    _describe(program, path, description)
     program.emit({"path": str(path), "description": description}, lambda: f"{path}: {description}")
 
 
-@context.command("rm", short_help="Remove a folder's description.")
+@context.command("rm", short_help="Remove a description.")
 @click.argument("path", type=_PATH)
 @click.pass_obj
 def context_rm(program: Program, /, path: Path) -> None:
-    """Remove the description of a folder."""
-    with program.opened() as memory:
-        _describe(memory, path, "")
+    """Remove the description of a file or folder."""
+    _describe(program, path, "")
     program.emit({"removed": str(path)}, lambda: f"removed the description of {path}")
 
 
-def _describe(memory: Memory, path: Path, description: str) -> None:
+def _describe(program: Program, path: Path, description: str) -> None:
+    path_contexts.describe(path, description)
     root = str(path.expanduser().resolve())
-    if root not in {one.root for one in memory.collections.list()}:
-        raise NotFoundError(f"{path} is not the folder of a collection", "`mindex ms collection list` shows them")
-    memory.index(root, context=description, embed=False)
+    with program.opened() as memory:
+        if root in {one.root for one in memory.collections.list()}:
+            memory.index(root, context=description, embed=False)
 
 
-@context.command("list", short_help="List the folders with a description.")
+@context.command("list", short_help="List the descriptions.")
 @click.pass_obj
 def context_list(program: Program, /) -> None:
-    """List the folders with a description."""
-    with program.opened() as memory:
-        known = [one for one in memory.collections.list() if one.context]
+    """List the described files and folders."""
+    known = path_contexts.descriptions()
     program.emit(
-        {"contexts": [{"path": one.root, "description": one.context} for one in known]},
-        lambda: "\n".join(f"{one.root}: {one.context}" for one in known) or "No descriptions.",
+        {"contexts": [{"path": path, "description": text} for path, text in known.items()]},
+        lambda: "\n".join(f"{path}: {text}" for path, text in known.items()) or "No descriptions.",
     )
 
 

@@ -87,7 +87,7 @@ class Modes:
             known = (
                 f"there are {', '.join(modes)}" if modes else "`mindex ms mode create NAME --set KEY=VALUE` makes one"
             )
-            raise NotFoundError(f"there is no mode '{name}'", known)
+            raise NotFoundError(f"unknown mode '{name}'", known)
         return modes[name]
 
     def _read(self) -> dict[str, object]:

@@ -15,6 +15,7 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialect_parts import MAX_LIMIT, SearchOptions
 from mindex_compat.memory_search.guidance import GUIDANCE, nothing_indexed
 from mindex_compat.memory_search.passages import Passage, Passages, is_filled, path_matches
+from mindex_compat.memory_search.path_contexts import described, descriptions
 
 MODES: Mapping[str, Mode] = {"hybrid": "hybrid", "bm25": "keyword", "vector": "vector"}
 DEFAULT_LIMIT = 5
@@ -58,6 +59,7 @@ class Result:
 
     passage: Passage
     hit: Hit
+    context: tuple[str, ...] = ()  # what its file, and the folders above it, are about
 
     @property
     def score(self) -> float:
@@ -96,6 +98,7 @@ class Result:
             "contentHash": shown["contentHash"],
             "fullContent": one.text,
             "fileMtime": one.modified,
+            **({"context": list(self.context)} if self.context else {}),
             **({"explain": self.explained()} if explain else {}),
         }
 
@@ -144,7 +147,7 @@ def search(memory: Memory, request: Request) -> Found:
     }
     if request.collection in own:
         options["collections"] = [request.collection]
-    passages, kept = Passages(memory), []
+    passages, known, kept = Passages(memory), descriptions(), []
     pages = _MAX_PAGES if request.is_filtered or request.limit > MAX_LIMIT else 1
     size = MAX_LIMIT if pages > 1 else request.limit
     notes: dict[str, None] = {}
@@ -152,8 +155,8 @@ def search(memory: Memory, request: Request) -> Found:
         paged: SearchOptions = {**options, "limit": size, "offset": page * size}
         answer = memory.search(request.query, **paged)
         notes.update(dict.fromkeys(answer.notes))
-        results = (Result(passages.passage(hit.record), hit) for hit in answer.hits)
-        kept += [one for one in results if request.keeps(one.passage)]
+        shown = ((passages.passage(hit.record), hit) for hit in answer.hits)
+        kept += [Result(one, hit, described(one.file, known)) for one, hit in shown if request.keeps(one)]
         if len(kept) >= request.limit or not answer.has_more:
             break
     if not kept and request.collection and request.collection not in own and not _knows(memory, request.collection):

@@ -133,10 +133,19 @@ def cache_prune(program: Program, /) -> None:
 
 
 @click.command("cleanup", short_help="Optimize the indexes and shrink the file.")
+@click.option("--dry-run", is_flag=True, help="Show the size of the file and its caches, without changing them.")
 @click.pass_obj
-def cleanup(program: Program, /) -> None:
+def cleanup(program: Program, /, dry_run: bool) -> None:
     """Optimize the indexes and shrink the file."""
-    _optimize(program, caches=False)
+    if not dry_run:
+        _optimize(program, caches=False)
+        return
+    with program.opened() as memory:
+        found = memory.status()
+    program.emit(
+        {"indexPath": found.db, "indexSize": found.size_bytes, "caches": found.caches},
+        lambda: f"{found.db}: {found.size_bytes or 0:,} bytes, {sum(found.caches.values()):,} rows of caches",
+    )
 
 
 def _optimize(program: Program, *, caches: bool) -> None:
@@ -213,3 +222,40 @@ def serve(ctx: click.Context, port: int, no_token: bool) -> None:
     with ctx.scope():
         ctx.obj = replace(inner, db=str(index_named(program.index))) if program.index else inner
         _core(ctx, "serve", address=str(port), no_token=no_token, tools="memory-search")
+
+
+@click.group("cursor", short_help="Connect Cursor.", no_args_is_help=True)
+def cursor() -> None:
+    """Connect Cursor: `mindex install cursor` with memory-search's words."""
+
+
+_project = click.option("--project", is_flag=True, help="For the project in this folder only.")
+
+
+@cursor.command("install", short_help="Connect Cursor.")
+@_project
+@click.pass_context
+def cursor_install(ctx: click.Context, project: bool) -> None:
+    """Add the server of mindex to Cursor's config."""
+    _install(ctx, ("cursor",), project=project)
+
+
+@cursor.command("uninstall", short_help="Disconnect Cursor.")
+@_project
+@click.pass_context
+def cursor_uninstall(ctx: click.Context, project: bool) -> None:
+    """Remove the server of mindex from Cursor's config."""
+    _install(ctx, ("cursor",), project=project, undo=True)
+
+
+@cursor.command("status", short_help="Show whether Cursor is connected.")
+@click.pass_context
+def cursor_status(ctx: click.Context) -> None:
+    """List the clients of this machine, and whether mindex is connected."""
+    _install(ctx, (), list_=True)
+
+
+def _install(ctx: click.Context, names: tuple[str, ...], **options: object) -> None:
+    with ctx.scope():
+        ctx.obj = ctx.obj.context
+        _core(ctx, "install", names=names, **options)

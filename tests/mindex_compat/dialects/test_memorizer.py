@@ -192,7 +192,7 @@ async def test_a_fact_with_a_secret_is_refused_and_nothing_of_it_is_stored(
     host = serve(tmp_path, database, **{"secrets.mode": mode})
     async with Client(MindexServer(host, dialect_named(DIALECT))) as client:
         memorizer = Memorizer(client)
-        refused = "the fact holds a secret (password), so nothing was stored; take it out"
+        refused = "the fact contains a secret (password), so nothing was stored; take it out"
         secret = "The password: hunter2hunter2! opens the vault"
         assert await memorizer.error("store_fact", fact=secret, category="background") == refused
         assert (await memorizer("list_facts"))["total_count"] == 0

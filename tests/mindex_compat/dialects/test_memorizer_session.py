@@ -97,7 +97,7 @@ async def test_facts_are_stored_once_searched_in_tiers_corrected_and_deleted(
         }
         unsafe = await call(client, "store_fact", fact="The database password is hunter2hunter2", category="background")
         assert unsafe == {
-            "success": False, "error": "the fact holds a secret (password), so nothing was stored; take it out"
+            "success": False, "error": "the fact contains a secret (password), so nothing was stored; take it out"
         }  # fmt: skip
         listed = await data(client, "list_facts", category="decision")
         assert listed == {"facts": [fact(6, "decision", source=None)], "total_count": 1}

@@ -21,7 +21,7 @@ from mindex.present.fence import body
 from mindex_compat.dialects.memory_exchange import domain_map
 from mindex_compat.dialects.memory_exchange_flags import FLAGS, read_flags, settings_of_flags
 from tests.conftest import write
-from tests.mcp.conftest import KEYWORD, structured, text
+from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.sessions import started
 from tests.mindex_azure.azure_search_server import KEY, AzureSearchServer
 
@@ -180,7 +180,7 @@ async def test_get_takes_a_path_as_search_shows_it(client: Client, source: Path)
         ),
         ("get_memory_file", {"filePath": "nope.md"}, "Error: file not found: nope.md"),
         ("get_memory_file", {"filePath": "personal/diary.md"}, "Error: file not found: personal/diary.md"),
-        ("search_memory_exchange", {"query": "  "}, "Error: the query is empty; say what you are looking for"),
+        ("search_memory_exchange", {"query": "  "}, "Error: the query is empty; pass the words to search for"),
         ("search_memory_exchange", {}, "Error: argument 'query' is missing"),
         ("search_memory_exchange", {"query": "x", "limit": 3}, "Error: unknown argument 'limit'"),
     ],
@@ -425,3 +425,19 @@ async def test_the_status_says_why_there_are_no_vectors(source: Path, open_host:
 async def test_the_index_has_the_name_of_the_flag(source: Path, open_host: Callable[..., MemoryHost]) -> None:
     async with Client(MindexServer(open_host(source, index_name="wiki"), dialect_named("memory-exchange"))) as client:
         assert "- **Index name:** wiki\n" in text(await client.call_tool("get_index_status", {}))
+
+
+async def test_a_name_of_code_is_found_before_texts_with_its_parts(
+    tmp_path: Path, serving: Callable[..., Served]
+) -> None:
+    parts = {
+        f"p{n}.md": f"# Note {n}\n\nThe policy of the controller: a controller has a policy, number {n}.\n"
+        for n in range(8)
+    }
+    exact = {"access.md": "# Access\n\nIn the end it is `PolicyController` that decides who may open a locker here.\n"}
+    served = serving("memory-exchange")
+    served.host.memory.index(write(tmp_path / "kb", {**parts, **exact}))
+    async with Client(served.server) as client:
+        found = text(await client.call_tool("search_memory_exchange", {"query": "PolicyController", "topK": 3}))
+    assert found.startswith("Found 3 relevant")
+    assert found.index("access.md") < found.index("Result 2")

@@ -239,6 +239,6 @@ def test_a_file_with_a_secret_in_its_name_is_left_out_and_said(keyword_memory: M
     rows = [*CHUNKS, chunk("d0", f"domains/{token}.md", "## Else\n\nSomething else.", domain="auth")]
     source = fill(tmp_path / "memory_exchange.db", memory_exchange.SCHEMA, {"chunks": rows})
     report = keyword_memory.transfer.import_(source)
-    assert [one.reason for one in report.skipped] == ["the name of its file or collection holds a secret"]
+    assert [one.reason for one in report.skipped] == ["the name of its file or collection contains a secret"]
     assert texts(keyword_memory) == ALL
     assert not keyword_memory.maintenance.scan()

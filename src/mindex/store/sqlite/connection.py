@@ -298,7 +298,7 @@ class Database:
             return
         look = self._look()
         if look == "written":
-            self._guard.look_into(self._read_epoch)
+            self._guard.check_not_overwritten(self._read_epoch)
         elif look != "same":
             with self._reopen_lock:
                 look = self._look()  # another thread may have been faster

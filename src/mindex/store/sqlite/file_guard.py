@@ -157,8 +157,9 @@ class FileGuard:
     def look(self) -> Look:
         """What became of the file since it was opened. Raises StoreError when the path names none.
 
-        `written`: by a checkpoint, or by another program; `look_into` tells. `lost log`: the file is the same, but its
-        write-ahead log is not. `shorter log`: by a checkpoint, or by another program; `log_is_cut` tells of most.
+        `written`: by a checkpoint, or by another program; `check_not_overwritten` tells. `lost log`: the file is the
+        same, but its write-ahead log is not. `shorter log`: by a checkpoint, or by another program; `log_is_cut` tells
+        of most.
         """
         status = self._status()
         if (status.st_dev, status.st_ino) != self._file:
@@ -243,7 +244,7 @@ class FileGuard:
         except OSError:
             return b""
 
-    def look_into(self, epoch: Callable[[], str | None]) -> None:
+    def check_not_overwritten(self, epoch: Callable[[], str | None]) -> None:
         """Raise StoreError when something other than SQLite has written the file: a copy over it, say.
 
         What is in the write-ahead log does not belong to such a file, so nothing of it can be believed. `epoch` reads

@@ -73,7 +73,7 @@ def salvage(source: Path, target: Path, report: Report | None = None) -> RepairR
     if not source.is_file():
         raise NotFoundError(f"there is no database {source}", "check the path")
     if target.exists():
-        raise ConflictError(f"{target} is there already", "name a file that is not there")
+        raise ConflictError(f"{target} exists already", "name a new file")
     make_private_folder(target.absolute().parent)
     with (
         refused_by_disk(target),
