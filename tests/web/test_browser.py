@@ -128,12 +128,12 @@ def test_a_conflict_is_settled(team: Team, page: Any, choice: str) -> None:
         page.get_by_role("button", name="Keep the newer one").click()
     elif choice == "both":
         page.locator("summary", has_text="Keep both").click()
-        page.get_by_label("The newer one holds for").fill("production")
-        page.get_by_label("The older one holds for").fill("staging")
+        page.get_by_label("The newer one applies to").fill("production")
+        page.get_by_label("The older one applies to").fill("staging")
         page.get_by_role("button", name="Keep both").click()
     else:
         page.locator("summary", has_text="Merge").click()
-        page.get_by_label("The text that replaces both").fill("Atlas is deployed at 14:00 or at 16:00.")
+        page.get_by_label("Text that replaces both").fill("Atlas is deployed at 14:00 or at 16:00.")
         page.get_by_role("button", name="Merge").click()
     page.locator(".message").wait_for()
     page.goto(f"{team.url}/conflicts")

@@ -627,4 +627,4 @@ def test_an_engine_without_entries_is_searched_and_says_what_it_lacks(azure_inde
         assert "does not store entries" in browser.get("/growth").text
         refused = browser.get("/timeline")
         assert refused.status_code == 501
-        assert "That did not work" in refused.text
+        assert "The request failed" in refused.text

@@ -253,7 +253,7 @@ class Entries:
         """Return the agent to write for. Raises UsageError for `*`, which means all agents, and for unusable names."""
         name = agent or self.agent
         if name == "*" or not name.strip():
-            raise UsageError("'*' means all agents, and a memory belongs to one", "pass `--agent NAME`")
+            raise UsageError("'*' means all agents, and a memory belongs to one", "name one agent with --agent")
         if len(name) > MAX_NAME or self.redactor.redact_text(name) != name:
             raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
         return name

@@ -829,7 +829,7 @@ async def test_the_number_of_merged_facts_of_a_category_is_limited(learned: Memo
         ("synthesize_facts", {"max_facts_per_category": 201}, "max_facts_per_category"),
         ("store_fact", {"category": "project"}, "argument 'fact' is missing"),
         ("store_fact", {"fact": " ", "category": "project"}, "the text is empty"),
-        ("store_fact", {"fact": "x", "category": "project", "agent_id": "*"}, "'*' is everyone"),
+        ("store_fact", {"fact": "x", "category": "project", "agent_id": "*"}, "'*' means all agents"),
         ("list_facts", {"colour": "red"}, "unknown argument 'colour'"),
         ("no_such_tool", {}, "Unknown tool: no_such_tool"),
     ],

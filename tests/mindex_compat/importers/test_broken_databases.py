@@ -190,7 +190,7 @@ def test_a_json_file_that_is_not_an_export_is_refused(tmp_path: Path, keyword_me
     for name, text, reason in (
         ("cut.json", head + '"chunks": [{"content": "a"', "not JSON"),
         ("deep.json", head + '"chunks": ' + "[" * 100_000, "nested too deeply"),
-        ("other.json", head + '"things": []}', "no export"),
+        ("other.json", head + '"things": []}', "not an export"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises((StoreError, UsageError), match=reason):
