@@ -22,10 +22,10 @@ from mindex.errors import (
 )
 from mindex.ids import new_id
 from mindex.private_files import make_private_folder
-from mindex.store.sqlite.connection import APPLICATION_ID, DEFAULT_WAIT
+from mindex.store.sqlite.connection import DEFAULT_WAIT
 from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.errors import refused_by_disk
-from mindex.store.sqlite.file_access import opened
+from mindex.store.sqlite.file_access import APPLICATION_ID, opened
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
 from mindex.store.sqlite.migrations import MIGRATIONS, version_of
 from mindex.store.sqlite.row_checksums import watch_writes

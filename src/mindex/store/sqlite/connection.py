@@ -30,7 +30,7 @@ from mindex.store.sqlite.errors import (
     primary_code,
     store_error,
 )
-from mindex.store.sqlite.file_access import ALONE, FileConnection, connect, is_writable, open_to_read
+from mindex.store.sqlite.file_access import ALONE, FileConnection, connect, is_writable, may_be_ours, open_to_read
 from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
 from mindex.temporary_files import remove_abandoned
 
@@ -43,19 +43,8 @@ LONGEST_LOG = 16 * 1024 * 1024
 _CUT_WAIT_MS, _CUT_PAUSE = 100, 1.0
 _LOOK_PAUSE = 0.005
 _LOST_LOG_WAIT_MS = 2_000
-# "mind": marks our files among other SQLite databases.
-APPLICATION_ID = 0x6D696E64
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
-
-
-def may_be_ours(connection: sqlite3.Connection) -> bool:
-    """Whether the file is a memory, or still empty."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application == APPLICATION_ID:
-        return True
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return not (application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
 @contextlib.contextmanager

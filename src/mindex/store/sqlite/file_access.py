@@ -20,6 +20,8 @@ from mindex.errors import StoreBusyError
 from mindex.store.sqlite.errors import is_busy, lacks_space
 from mindex.store.sqlite.sql_connection import SqlConnection
 
+# "mind": marks our files among other SQLite databases.
+APPLICATION_ID = 0x6D696E64
 # While a process has such a connection, all that it opens share its lock.
 ALONE = "rw&vfs=unix-excl"
 _WITHOUT_LOG = "ro&immutable=1"
@@ -126,6 +128,15 @@ def opened(path: Path, *, wait: float, writable: bool = False) -> Iterator[FileC
     with closing(open_to_read(path, lambda mode: connect(path, mode, wait), usual=usual)) as connection:
         yield connection
         connection.check_unchanged()
+
+
+def may_be_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the file is a memory, or still empty."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == APPLICATION_ID:
+        return True
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return not (application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
 def is_writable(path: Path) -> bool:

@@ -10,7 +10,8 @@ from mindex.clock import now_ms
 from mindex.errors import ForeignDatabaseError, NoSpaceError, SchemaError
 from mindex.ids import new_id
 from mindex.store.rules.changes import implied_batch
-from mindex.store.sqlite.connection import APPLICATION_ID, Database, may_be_ours
+from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.file_access import APPLICATION_ID, may_be_ours
 from mindex.store.sqlite.file_guard import put_epoch
 from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS, add_checksums, add_function
 from mindex.store.sqlite.sql_connection import SqlConnection
