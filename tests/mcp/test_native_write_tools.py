@@ -43,7 +43,7 @@ async def test_conflicts_are_reported_and_end_when_one_supersedes_the_other(clie
     assert structured(result)["conflicts"] == [{"id": older, "summary": "Standup is at 9:30", "why": why}]
     assert f"conflict: {older} Standup is at 9:30 ({why})" in text(result)
     assert structured(result)["notes"] == [
-        f"if {newer} is right: `update` with id: {newer}, supersedes: {older} retires the other one"
+        f"if {newer} is right: `update` with id: {newer}, supersedes: {older} supersedes the other one"
     ]
     assert why in text(await client.call_tool("get", {"refs": ["conflicts"]}))
     for view in ("full", "compact", "digest"):
@@ -54,7 +54,7 @@ async def test_conflicts_are_reported_and_end_when_one_supersedes_the_other(clie
             newer: [older],
         }
         assert f"conflicts with {newer}" in text(shown) and f"conflicts with {older}" in text(shown)
-        note = f"if {newer} is right: `update` with id: {newer}, supersedes: {older} retires the other one"
+        note = f"if {newer} is right: `update` with id: {newer}, supersedes: {older} supersedes the other one"
         assert structured(shown)["notes"][-1] == note and f"note: {note}" in text(shown)
     result = await client.call_tool("update", {"id": older, "text": "Standup is at 11:00"})
     assert [one["id"] for one in structured(result)["conflicts"]] == [newer]
