@@ -3,6 +3,7 @@
     python bench/fit_judgement.py collect FOLDER SET…            # evidence of each set's questions, kept in FOLDER
     python bench/fit_judgement.py collect FOLDER --mixed NAME SET…   # of several sets in one store
     python bench/fit_judgement.py fit FOLDER                     # the table of src/mindex/search/judgement_weights.py
+    python bench/fit_judgement.py shipped FOLDER                 # what the present weights give
     python bench/fit_judgement.py left-out FOLDER                # every set judged by weights of the other sets alone
 
 `collect` puts a sample of each set's questions to its own store, and some questions of every other set of its language,
@@ -30,7 +31,7 @@ from mindex.datatypes import Query, Record
 from mindex.search import judgement
 from mindex.search.filters import make_filters
 from mindex.search.fuse import JUDGED
-from mindex.search.judgement_weights import TERMS
+from mindex.search.judgement_weights import NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
 from mindex.search.names import QueryName, name_of
 from mindex.search.retrieval import retrieve
 from mindex.search.word_evidence import holds_all
@@ -438,6 +439,19 @@ def by_words(case: Case) -> Case:
     )
 
 
+def shipped(folder: Path) -> None:
+    """Report what the weights of `judgement_weights` give."""
+    table = Table([case for case in read(folder) if len(case.rows)], ())
+    by_group = [
+        dict(zip(COLUMNS, (*WITH_VECTORS[group], *(NAMED[name] for name in NAMES), NEIGHBOUR), strict=True))
+        for group in GROUPS
+    ]
+    shared = [0.0 if name in OF_GROUP else by_group[0][name] for name in COLUMNS]
+    weights = np.array([*shared, *(own[name] for own in by_group for name in OF_GROUP)])
+    table.with_neighbours(weights, 0.0)
+    report(table, weights, 0.0)
+
+
 def left_out(folder: Path) -> None:
     cases = [case for case in read(folder) if len(case.rows)]
     for name in sorted({family(case.set) for case in cases}):
@@ -456,7 +470,7 @@ def read(folder: Path) -> Iterator[Case]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("collect", "fit", "left-out"))
+    parser.add_argument("step", choices=("collect", "fit", "left-out", "shipped"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("sets", nargs="*", type=Path, metavar="SET")
     parser.add_argument("--mixed", default="", metavar="NAME", help="all sets in one store, kept under this name")
@@ -464,7 +478,7 @@ def main() -> None:
     if options.step == "collect":
         collect(options.folder, options.sets, options.mixed)
     else:
-        {"fit": fit, "left-out": left_out}[options.step](options.folder)
+        {"fit": fit, "left-out": left_out, "shipped": shipped}[options.step](options.folder)
 
 
 if __name__ == "__main__":

@@ -32,3 +32,18 @@ def read_regular(path: str | Path) -> bytes:
     """Return the bytes of a file; see `open_regular`."""
     with open_regular(path) as file:
         return file.read()
+
+
+def irregular_beside_database(path: Path) -> Path | None:
+    """Return a pipe or device in the place of a file that SQLite opens beside a database; None if there is none.
+
+    SQLite would wait for a pipe, and Ctrl-C would not end it. It follows links, and so does this.
+    """
+    for suffix in ("-journal", "-wal", "-shm"):
+        file = Path(f"{os.path.realpath(path)}{suffix}")
+        try:
+            if not stat.S_ISREG(file.stat().st_mode):
+                return file
+        except OSError:
+            continue
+    return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
-from mindex.transfer.importer_parts import is_busy, open_regular
+from mindex.transfer.importer_parts import irregular_beside_database, is_busy, open_regular
 
 ForeignRow = dict[str, Any]
 
@@ -98,6 +98,8 @@ class ForeignDatabase:
         self._watch = _Watch(path)
         if not path.is_file():
             raise UsageError(f"{path} is not a file", "name the database file itself")
+        if (irregular := irregular_beside_database(path)) is not None:
+            raise UsageError(f"{irregular} is not a regular file, and SQLite would wait for it", "remove it")
         log = path.with_name(f"{path.name}-wal")
         # Pages that point to each other can pretend to any number of rows: each takes a byte at least.
         self._max_rows = path.stat().st_size + (log.stat().st_size if log.exists() else 0)

@@ -20,7 +20,7 @@ def test_add_tells_a_conflict_and_how_to_end_it(mindex: Mindex) -> None:
     assert older["conflicts"] == []
     told = mindex("add", "The project uses npm").out
     assert f"conflict: {older['id']} The project uses pnpm (different values: pnpm and npm)" in told
-    assert f"--supersedes {older['id']}` retires the other one" in told
+    assert f"--supersedes {older['id']}` supersedes the other one" in told
 
 
 def test_update_tells_a_conflict(mindex: Mindex, standups: tuple[str, str]) -> None:

@@ -43,6 +43,12 @@ def test_an_anchor_is_fresh_until_its_lines_change(code: Path) -> None:
     assert state(kept) == ("10-20", "drifted")
 
 
+def test_lines_that_begin_alike_elsewhere_are_not_the_anchored_ones(code: Path) -> None:
+    kept = make_anchor("src/app.py:10-11", Path.cwd())
+    code.write_text("".join(f"line 10\nanother end {number}\n" for number in range(20)))
+    assert state(kept) == ("10-11", "drifted")
+
+
 def test_lines_that_moved_are_found_where_they_are_now(code: Path) -> None:
     kept = make_anchor("src/app.py:10-20", Path.cwd())
     code.write_text("# new\n# head\n" + CODE)

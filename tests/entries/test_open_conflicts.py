@@ -29,7 +29,7 @@ def test_add_tells_what_the_new_memory_is_in_conflict_with(memory: Memory) -> No
     assert (conflict.id, conflict.summary) == (older.id, "Standup is at 9:30")
     assert conflict.why == "different times: 9:30 and 10:00"
     assert newer.notes == (
-        f"if {newer.id} is right: `mindex update {newer.id} --supersedes {older.id}` retires the other one",
+        f"if {newer.id} is right: `mindex update {newer.id} --supersedes {older.id}` supersedes the other one",
     )
 
 

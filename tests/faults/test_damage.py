@@ -291,7 +291,7 @@ def test_repair_takes_along_what_is_still_in_the_write_ahead_log(db: Path, tmp_p
 
 def test_repair_refuses_a_damaged_header_a_target_that_exists_and_a_server(db: Path, tmp_path: Path) -> None:
     (tmp_path / "there.db").write_text("something else")
-    with pytest.raises(ConflictError, match="is there already"):
+    with pytest.raises(ConflictError, match="exists already"):
         Memory.repair(db, tmp_path / "there.db")
     with pytest.raises(UsageError, match="is not a file"):
         Memory.repair("postgresql://localhost/mindex", tmp_path / "new.db")

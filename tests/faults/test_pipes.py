@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,27 @@ def test_a_pipe_is_refused_as_a_database_and_as_a_backup(db: Path, pipe: Path) -
     )
     assert "is not a file" in restore.err
     assert "is not a mindex backup" in backup.err
-    assert "is there already" in repair.err
+    assert "exists already" in repair.err
     for ran in run_all(pipe, [["search", "herons"], ["backup", db.with_name("b.db")], ["doctor", "--repair", "x.db"]]):
         assert ran.code == 1 and ran.err.startswith("error: "), ran
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_a_pipe_that_sqlite_would_open_beside_a_database_is_refused(db: Path, tmp_path: Path, suffix: str) -> None:
+    backup, foreign = tmp_path / "b.db", tmp_path / "foreign.db"
+    with closing(sqlite3.connect(foreign)) as connection, connection:
+        connection.execute("CREATE TABLE memories (id TEXT, content TEXT, agent_id TEXT, created_at TEXT)")
+    run_all(db, [["backup", backup]])
+    for path in (backup, foreign):
+        os.mkfifo(f"{path}{suffix}")
+    commands = [
+        ["restore-backup", backup, "--yes"],
+        ["import", foreign, "--from", "memory-mcp"],
+        ["import", foreign],
+        ["--db", backup, "list"],
+        ["--db", backup, "add", "Owls sleep"],
+        ["--db", backup, "doctor"],
+    ]
+    for command, ran in zip(commands, run_all(db, commands), strict=True):
+        assert ran.code in (1, 2) and "unexpected" not in ran.err, (command, ran)
+        assert f"{suffix} is not a regular file" in ran.err or command == ["import", foreign], (command, ran)

@@ -74,7 +74,7 @@ async def test_the_profile_is_changed_by_its_id_too(client: Client) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({}, "there is nothing to remember"),
+        ({}, "the text is empty"),
         ({"kind": "chunk", "text": "x"}, "unknown kind 'chunk'; use one of memory, turn"),
         ({"kind": "contact", "text": "Anna"}, "a contact consists of fields"),
         ({"kind": "contact"}, "a contact needs the field name"),

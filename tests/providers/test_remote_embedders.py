@@ -224,7 +224,7 @@ def test_groq_says_that_it_only_chats() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (ProviderSettings("azure", "d"), "azure has no address"),
+        (ProviderSettings("azure", "d"), "azure has no default URL"),
         (ProviderSettings("azure", "", "https://n.openai.azure.com"), "name of a deployment"),
         (ProviderSettings("openai", "m", "ftp://host"), "does not start with http"),
         (ProviderSettings("openai", "m", "http://"), "names no host"),

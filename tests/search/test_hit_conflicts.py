@@ -24,7 +24,7 @@ def test_two_memories_in_conflict_are_found_with_it_and_how_to_end_it(keyword_me
     hit = next(hit for hit in answer.hits if hit.record.id == newer)
     assert hit.conflicts == (Conflict(older, "Standup is at 9:30", "different times: 9:30 and 10:00"),)
     assert answer.notes[-1] == (
-        f"if {newer} is right: `Memory.update('{newer}', supersedes='{older}')` retires the other one"
+        f"if {newer} is right: `Memory.update('{newer}', supersedes='{older}')` supersedes the other one"
     )
     memory.update(newer, supersedes=older)
     settled = memory.search("standup")
@@ -58,7 +58,7 @@ def test_one_note_ends_the_first_of_several_conflicts_and_names_the_list_of_all(
         third: {first, second},
     }
     assert sum("retires" in note for note in answer.notes) == 1
-    assert answer.notes[-1].endswith("retires the other one; `Memory.get('conflicts')` shows all conflicts")
+    assert answer.notes[-1].endswith("supersedes the other one; `Memory.get('conflicts')` shows all conflicts")
 
 
 def test_every_view_names_the_other_memory_in_text_and_json(keyword_memory: Memory) -> None:

@@ -115,6 +115,13 @@ def test_rare_words_come_first_among_equally_near_ones(memory: Memory) -> None:
     assert correction.suggestions[0].meant == ("gantry", "Gentry")  # in one text, and in two
 
 
+def test_at_most_three_words_are_suggested(memory: Memory) -> None:
+    memory.add("A crane, a crave, a craze, a crate and a crake were seen.")
+    correction = correct(memory.store, "crabe", memory.filters())
+    assert correction is not None
+    assert len(correction.suggestions[0].meant) == 3
+
+
 def test_words_of_another_agent_are_not_suggested(memory: Memory) -> None:
     memory.add("The password hint is Zanzibarian", agent="other")
     answer = memory.search("Zanzibariann")

@@ -29,7 +29,7 @@ def test_export_and_import_print_what_they_did(export_file: Path) -> None:
     ran = run_here("export", export_file)
     assert (ran.code, ran.out) == (0, f"2 records → {export_file}\n")
     assert run_here("import", export_file).out == (
-        "2 read, 0 added, 2 there already\n"
+        "2 read, 0 added, 2 already there\n"
         "table   read  stored  merged  dropped\n"
         "memory     2       0       2        0\n"
     )

@@ -75,7 +75,7 @@ def count_open_conflicts(store: Store, agent: str) -> int:
 
 def settling_note(newer: str, older: str) -> str:
     """How to resolve a conflict, for the caller that added the newer memory."""
-    return f"if {newer} is right: `mindex update {newer} --supersedes {older}` retires the other one"
+    return f"if {newer} is right: `mindex update {newer} --supersedes {older}` supersedes the other one"
 
 
 def restoring_note(older: str) -> str:

@@ -13,7 +13,7 @@ def backup_text(backup: Backup) -> str:
 def restored_text(restored: RestoredBackup) -> str:
     lines = [f"{restored.db} is now {restored.backup}: {_records(restored.records)}"]
     if restored.kept_as:
-        lines.append(f"what it was before is in {restored.kept_as}")
+        lines.append(f"the former content is in {restored.kept_as}")
     return "\n".join(lines)
 
 

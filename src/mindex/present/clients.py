@@ -54,7 +54,7 @@ def _result_lines(result: InstallResult, dry_run: bool) -> list[str]:
 
 def agents_text(listed: AgentList) -> str:
     """A table: whether each agent is here, whether mindex is in its file and starts, and which file that is."""
-    rows = [["agent", "found", "mindex", "file"]]
+    rows = [["client", "found", "mindex", "file"]]
     for one in listed.agents:
         scope = " (project)" if one.scope == "project" else ""
         rows.append([one.agent + scope, "yes" if one.found else "no", _state(one), one.path])

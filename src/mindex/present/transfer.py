@@ -26,7 +26,7 @@ def export_text(report: ExportReport) -> str:
 
 def import_text(report: ImportReport) -> str:
     added = "would be added" if report.dry_run else "added"
-    lines = [f"{report.read} read, {report.added} {added}, {report.duplicates} there already"]
+    lines = [f"{report.read} read, {report.added} {added}, {report.duplicates} already there"]
     lines += first_lines([f"skipped {one.where}: {one.reason}" for one in report.skipped])
     lines += first_lines([_merged_line(one) for one in report.merged])
     lines += _new_numbers(report.renumbered)

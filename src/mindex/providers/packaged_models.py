@@ -70,7 +70,7 @@ class PackagedModel:
 
 # all-MiniLM-L6-v2, fine-tuned for short facts, chats, documents and other languages. It reads Spanish (.55 words per
 # piece) four fifths as well as English, and Chinese (three characters of ten are in its vocabulary) two fifths:
-# docs/quality.md. Other scripts were not measured.
+# docs/model-card.md. Other scripts were not measured.
 BUILT_IN = Model(
     "local",
     "mindex-minilm",

@@ -54,7 +54,7 @@ def count_in(query: str, turn: Record) -> str:
 
 
 def _number(words: list[str], sought: set[str]) -> str:
-    """The first number beside a word of the query, or beside `ones` or `times`, which stand for it."""
+    """The first number beside a word of the query, or beside `ones` or `times`, which replace it."""
     for place, word in enumerate(words):
         number = (
             word.rstrip("stndrh") if word[0].isdigit() else str(dates.NUMBERS.get(word, dates.ORDINALS.get(word, "")))

@@ -24,7 +24,7 @@ def conflict_note(newer: str, older: str, guidance: Guidance, *, more: bool) -> 
         return ""
     ended = guidance.settle.format(newer=newer, older=older)
     shows_all = f"; {guidance.all_conflicts} shows all conflicts" if more else ""
-    return f"if {newer} is right: {ended} retires the other one{shows_all}"
+    return f"if {newer} is right: {ended} supersedes the other one{shows_all}"
 
 
 def no_vectors_note(guidance: Guidance) -> str:

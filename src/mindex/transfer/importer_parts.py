@@ -14,6 +14,7 @@ from mindex.entries.validation import json_size as json_size
 from mindex.files.document_metadata import ROOT_DOMAIN as ROOT_DOMAIN
 from mindex.files.document_metadata import domain_of_path as domain_of_path
 from mindex.limits import MAX_VALUES_BYTES as MAX_VALUES_BYTES
+from mindex.regular_files import irregular_beside_database as irregular_beside_database
 from mindex.regular_files import open_regular as open_regular
 from mindex.store.base import Access as Access
 from mindex.store.export_rows import Link as Link

@@ -202,7 +202,7 @@ def import_(program: Program, /, path: Path, merge: bool) -> None:
             )
         report = memory.transfer.import_(str(path), source="memory-search")
     lines = [
-        f"{report.read} read: {report.added} added, {report.duplicates} there already, {len(report.skipped)} skipped"
+        f"{report.read} read: {report.added} added, {report.duplicates} already there, {len(report.skipped)} skipped"
     ]
     lines += [f"skipped {one.where}: {one.reason}" for one in report.skipped]
     program.emit(report, lambda: "\n".join(lines))

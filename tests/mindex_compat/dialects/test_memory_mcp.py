@@ -639,7 +639,7 @@ def test_the_budget_is_never_exceeded(texts: list[str], query: str, budget: int,
         ),
         ("memory_store", {"content": "1234"}, INTERNAL_ERROR, "content has 4 characters; use 5 to 10,000"),
         ("memory_store", {"content": "x" * 10_001}, INTERNAL_ERROR, "content has 10001 characters"),
-        ("memory_store", {"content": "      "}, INVALID_PARAMS, "there is nothing to remember"),
+        ("memory_store", {"content": "      "}, INVALID_PARAMS, "the text is empty"),
         (
             "memory_store",
             {"content": "words", "type": "preference"},

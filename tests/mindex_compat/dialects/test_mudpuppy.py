@@ -480,7 +480,7 @@ async def test_notes_say_what_to_do_next(client: Client, memory: Memory) -> None
     [
         ("memory_add", {}, "argument 'content' is missing"),
         ("memory_add", {"content": ""}, "content: string should have at least 1 character"),
-        ("memory_add", {"content": " \n"}, "there is nothing to remember"),
+        ("memory_add", {"content": " \n"}, "the text is empty"),
         ("memory_add", {"content": "x", "entryType": "decision"}, "entryType: input should be 'fact', 'preference', "),
         ("memory_add", {"content": "x", "importance": 11}, "importance: input should be less than or equal to 10"),
         ("memory_add", {"content": "x", "importance": 2.5}, "importance: input should be a valid integer"),

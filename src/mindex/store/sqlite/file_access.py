@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from mindex.errors import StoreBusyError
+from mindex.errors import StoreBusyError, StoreError
+from mindex.regular_files import irregular_beside_database
 from mindex.store.sqlite.errors import is_busy, lacks_space
 from mindex.store.sqlite.sql_connection import SqlConnection
 
@@ -55,7 +56,12 @@ class FileConnection(SqlConnection):
 
 
 def connect(path: Path, mode: str, wait: float) -> FileConnection:
-    """Open a file, in a mode of SQLite's URIs such as `ro`. Nothing is read yet."""
+    """Open a file, in a mode of SQLite's URIs such as `ro`. Nothing is read yet.
+
+    Raises StoreError for a pipe or a device in the place of a file that SQLite has beside it.
+    """
+    if (irregular := irregular_beside_database(path)) is not None:
+        raise StoreError(f"{irregular} is not a regular file, and SQLite would wait for it", "remove it")
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(
         uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=256,
