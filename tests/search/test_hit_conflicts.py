@@ -57,7 +57,7 @@ def test_one_note_ends_the_first_of_several_conflicts_and_names_the_list_of_all(
         second: {first, third},
         third: {first, second},
     }
-    assert sum("retires" in note for note in answer.notes) == 1
+    assert sum("supersedes the other one" in note for note in answer.notes) == 1
     assert answer.notes[-1].endswith("supersedes the other one; `Memory.get('conflicts')` shows all conflicts")
 
 

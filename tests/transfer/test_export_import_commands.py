@@ -97,7 +97,7 @@ def test_new_numbers_are_printed(export_file: Path) -> None:
 
 def test_errors_are_one_line(export_file: Path, tmp_path: Path) -> None:
     is_one_error(run_here("import", "missing.jsonl"), "there is no file missing.jsonl")
-    is_one_error(run_here("import", tmp_path), "no folder that mindex knows", code=2)
+    is_one_error(run_here("import", tmp_path), "unknown format of the folder", code=2)
     is_one_error(run_here("import", export_file, "--from", "fax"), "fax", code=2)
     is_one_error(run_here("export", tmp_path), "is a folder, and jsonl is one file", code=2)
     is_one_error(run_here("export", f"{tmp_path}/new/"), "--format markdown", code=2)
