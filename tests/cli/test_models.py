@@ -206,7 +206,7 @@ def test_a_speed_has_its_article() -> None:
 def test_impossible_dimensions_are_an_error(mindex: Mindex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "local")
     monkeypatch.setenv("MINDEX_EMBEDDING_DIMENSIONS", "128")
-    is_one_error(mindex("models"), "local cannot be asked for 128 dimensions")
+    is_one_error(mindex("models"), "local cannot shorten vectors to 128 dimensions")
 
 
 def test_spaces_of_unknown_providers_are_listed(mindex: Mindex, database: str) -> None:

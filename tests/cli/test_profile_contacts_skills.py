@@ -151,7 +151,7 @@ def test_a_skill_takes_json_and_is_listed_when_due(mindex: Mindex) -> None:
         (("profile", "set", "a"), "PATH or VALUE"),
         (("profile", "set", "a", "1", "--remove", "b"), "--remove cannot be combined"),
         (("profile", "set", "a..b", "1"), "is not a path"),
-        (("conversation", "add", " ", ""), "both sides"),
+        (("conversation", "add", " ", ""), "both messages of the turn are empty"),
         (("conversation", "add", "-", "-"), "standard input"),
         (("conversation", "search", "x", "--around", "-1"), "around -1"),
         (("conversation", "show", "x", "--around", "-1"), "around -1"),
