@@ -55,7 +55,7 @@ async def test_the_client_of_the_sdk_connects_over_stdio(db: str, environment: d
     command = [*MINDEX, "--db", db, "serve"]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
     async with Client(parameters) as client:
-        result = await client.call_tool("search", {"query": "补贴", "limit": 1})
+        result = await client.call_tool("search", {"query": "补贴", "limit": 1, "view": "full"})
         assert "shanghai/on-call.zh.md" in text(result)
         assert "补贴" in text(result)
         assert client.instructions is not None

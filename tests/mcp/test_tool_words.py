@@ -24,7 +24,13 @@ FOR_THE_USER = {
     "plugins", "serve", "sync", "token", "web",
 }  # fmt: skip
 # Modules whose texts only the command line prints, or that are read before a server answers.
-_NOT_SENT = ("mindex/cli", "mindex/mcp/http.py", "mindex/command_words.py", "mindex_eval")
+_NOT_SENT = (
+    "mindex/cli",
+    "mindex/mcp/http.py",
+    "mindex/command_words.py",
+    "mindex_compat/memory_search",
+    "mindex_eval",
+)
 
 
 def example(part: ast.expr) -> str:

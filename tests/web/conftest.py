@@ -94,6 +94,5 @@ def browser(team: Team) -> Browser:
 
 def id_of(team: Team, text: str) -> str:
     """The id of the entry with this text."""
-    hits = team.memory.search(text, limit=1).hits
-    assert hits[0].record.text == text
-    return hits[0].record.id
+    (found,) = (hit.record.id for hit in team.memory.search(text).hits if hit.record.text == text)
+    return found

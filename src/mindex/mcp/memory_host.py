@@ -180,5 +180,5 @@ class MemoryHost:
 
 
 def _import_command(data: Path, database: str) -> str:
-    db = f"--db {quote(database)} " if database else ""
-    return f"`mindex {db}import {quote(str(data))}`"
+    source = quote(str(data))
+    return f"`mindex --db {quote(database)} import {source}`" if database else f"`mindex import {source}`"

@@ -428,7 +428,7 @@ def weak_view(hit: Hit, terms: QueryTerms, *, with_collection: bool = False) -> 
     record = hit.record
     row = RecordView(
         id=record.id,
-        title=heading_of(record) if record.kind == "chunk" else _about(record, terms),
+        title=(heading_of(record) if record.kind == "chunk" else "") or _about(record, terms),
         score=round(hit.score, 3),
         relevance=round(hit.relevance, 3),
         weak=True,

@@ -67,8 +67,8 @@ class MemorizerTools(Toolset):
             return ()
         # The variables of the server are not those of the user's shell.
         names = [name for name in ("provider", "model", "url") if settings.text(f"embedding.{name}")]
-        options = "".join(f" --{name} {quote(settings.text(f'embedding.{name}'))}" for name in names)
-        return (note.replace("`mindex reembed`", f"`mindex reembed{options}`"),)
+        options = (f"--{name} {quote(settings.text(f'embedding.{name}'))}" for name in names)
+        return (note.replace("`mindex reembed`", f"`{' '.join(['mindex reembed', *options])}`"),)
 
     def _limit_notes(self, limit: int, found: int = 0) -> tuple[str, ...]:
         """Return the notes of a list whose limit was too high, or that may leave out records."""
