@@ -102,7 +102,7 @@ def test_errors_are_one_line(export_file: Path, tmp_path: Path) -> None:
     is_one_error(run_here("export", tmp_path), "is a folder, and jsonl is one file", code=2)
     is_one_error(run_here("export", f"{tmp_path}/new/"), "--format markdown", code=2)
     assert not (tmp_path / "new").exists()
-    is_one_error(run_here("export", "-", "--format", "markdown"), "folder of texts", code=2)
+    is_one_error(run_here("export", "-", "--format", "markdown"), "markdown is written to a folder", code=2)
     is_one_error(run_here("export", "no/such/folder/x.jsonl"), "cannot write")
 
 

@@ -39,7 +39,10 @@ def export(
     if format_ not in FORMATS:
         raise UsageError(f"unknown format '{format_}'", f"use one of {', '.join(FORMATS)}")
     if format_ == "markdown" and (vectors or not isinstance(target, Path)):
-        raise UsageError("--vectors cannot be combined with markdown", "remove --vectors, or use --format jsonl")
+        raise UsageError(
+            "markdown is written to a folder, without vectors",
+            "pass a folder and remove --vectors, or use --format jsonl",
+        )
     collections = tuple(one for one in store.files.collections() if not one.imported)
     imported = imported_collections(store)
     # Chunks belong to every agent: the export of one agent does not contain them.
