@@ -17,7 +17,7 @@ from mindex.providers.factory import ConfiguredProviders
 from mindex.providers.generate.base import Generator, Prompt
 from mindex.providers.rerank.base import Reranker
 from mindex.search.query import MAX_LIMIT
-from mindex.search_view import search_view
+from mindex.search_view import limit_of, view_of
 from mindex.store.open import open_store, scratch_database
 from mindex.store.sqlite.plain_fts5 import PlainFts5
 from mindex.time_window import find_window
@@ -26,7 +26,6 @@ __all__ = [
     "IGNORE_FILES", "MAX_LIMIT", "SENTENCE", "SUFFIXES", "WHOLE", "AnswerView", "BinaryFile", "ConfiguredProviders",
     "Embedder", "EmbedsWithCanary", "Generator", "Json", "NewMemory", "PlainFts5", "Prompt", "ProviderSettings",
     "Reranker", "Rule", "View", "add_rules", "check_budget", "compact_json", "count_tokens", "decode",
-    "find_difference", "find_window", "is_same",
-    "make_private_file", "make_private_folder", "open_store", "scan", "scratch_database", "search_view", "to_json",
-    "view_answer",
+    "find_difference", "find_window", "is_same", "limit_of", "make_private_file", "make_private_folder", "open_store",
+    "scan", "scratch_database", "to_json", "view_answer", "view_of",
 ]  # fmt: skip

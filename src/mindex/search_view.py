@@ -32,31 +32,44 @@ def search_view(
 ) -> tuple[Answer, AnswerView]:
     """Return an answer with these notes, and as much of it as the view and the budget show in a format.
 
-    `options` are those of `Memory.search`. The dual view lists all hits, and has `limit` of them in detail. Without a
-    limit there are five hits; the view `passages` takes its passages from as many as a larger budget has space for.
+    `options` are those of `Memory.search`. The dual view lists all hits, and has `limit` of them in detail.
     """
-    if limit is None:
-        limit = _LIMIT
-        if view == "passages" and budget is not None:
-            limit = min(MAX_LIMIT, max(_LIMIT, budget // PASSAGE_TOKENS))
-    is_dual = view == "dual"
-    most = MAX_LIMIT if is_dual and limit >= 1 else limit
+    most = limit_of(view, limit, budget)
     passages = view in ("passages", "dual") or budget is not None
-    answer = memory.search(query, limit=most, logged=False, passages=passages, **options)
+    listed = MAX_LIMIT if view == "dual" and most >= 1 else most
+    answer = memory.search(query, limit=listed, logged=False, passages=passages, **options)
     answer = replace(answer, notes=(*answer.notes, *notes))
+    shown = view_of(memory, answer, view, budget, details=most, form=form, explain=explain)
+    memory.log_shown(answer, shown.ids)
+    return answer, shown
+
+
+def limit_of(view: View, limit: int | None, budget: int | None) -> int:
+    """Return the limit, by default five hits; a larger budget has space for passages of more."""
+    if limit is not None:
+        return limit
+    if view == "passages" and budget is not None:
+        return min(MAX_LIMIT, max(_LIMIT, budget // PASSAGE_TOKENS))
+    return _LIMIT
+
+
+def view_of(
+    memory: Memory,
+    answer: Answer,
+    view: View,
+    budget: int | None,
+    *,
+    details: int | None = None,
+    form: str = "text",
+    explain: bool = False,
+) -> AnswerView:
+    """Return as much of an answer as a view and a budget show in a format."""
     names = names_files(view, form) or budget is not None or any(hit.weak for hit in answer.hits)
     several = names and memory.collections.several()
-    shown = within_budget(
+    return within_budget(
         lambda most: view_answer(
-            answer,
-            view,
-            budget=most,
-            explain=explain,
-            details=limit if is_dual else None,
-            several_collections=several,
+            answer, view, budget=most, explain=explain, details=details, several_collections=several
         ),
         form,
         budget,
     )
-    memory.log_shown(answer, shown.ids)
-    return answer, shown

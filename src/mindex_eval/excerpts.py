@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from mindex.datatypes import Progress, Report
-from mindex.evaluation_parts import PlainFts5, View, compact_json, count_tokens
+from mindex.datatypes import Answer, Progress, Report
+from mindex.evaluation_parts import PlainFts5, View, compact_json, count_tokens, limit_of
 from mindex_eval.metrics import mean
 from mindex_eval.populate import as_markdown
 from mindex_eval.question_sets import Question, QuestionSet
@@ -17,6 +17,7 @@ BUDGETS = (100, 250, 500, 1_000, 2_000)
 BASELINE = "plain FTS5"
 _GRAM = 4  # words
 _PIECE = 800  # characters of a piece of the baseline
+_BASELINE_PIECES = 5  # without a budget
 _BYTES = 4  # of a token
 _WORD = re.compile(r"\w+")
 
@@ -26,7 +27,7 @@ class AnswerShape:
     """How an entry point shows an answer by default. The defaults are those of the command line."""
 
     view: View = "full"
-    limit: int = 5
+    limit: int | None = 5  # None: what the view has space for
     budget: int | None = None
 
 
@@ -55,9 +56,8 @@ def measure_excerpts(
     rows = {}
     for name, shape in shapes.items():
         rows[name] = _row(_through_search(runner, variant, shape), asked, budgets, report, f"{found.name} {name}")
-    limit = next(iter(shapes.values()), AnswerShape()).limit
     with PlainFts5([piece for text in _texts(found) for piece in pieces_of(text)]) as index:
-        rows[BASELINE] = _row(_through_fts5(index, limit), asked, budgets, report, f"{found.name} {BASELINE}")
+        rows[BASELINE] = _row(_through_fts5(index), asked, budgets, report, f"{found.name} {BASELINE}")
     return ExcerptRecall(len(asked), rows)
 
 
@@ -97,19 +97,24 @@ def _grams(words: Sequence[str], size: int) -> set[tuple[str, ...]]:
 
 
 def _through_search(runner: QuestionRunner, variant: str, shape: AnswerShape) -> _Ask:
+    pages: dict[tuple[str, int], Answer] = {}
+
     def ask(question: Question, budget: int | None) -> _Sent:
         allowed = shape.budget if budget is None else budget
-        shown = runner.show(question, variant, shape.view, limit=shape.limit, budget=allowed)
+        limit = limit_of(shape.view, shape.limit, allowed)
+        if (question.id, limit) not in pages:
+            pages[question.id, limit] = runner.page(question, variant, limit)
+        shown = runner.show(pages[question.id, limit], shape.view, allowed)
         return _Sent(shown.text(), compact_json(shown))
 
     return ask
 
 
-def _through_fts5(index: PlainFts5, limit: int) -> _Ask:
-    """Pieces joined by blank lines and cut at the budget; without one, as many as `limit`."""
+def _through_fts5(index: PlainFts5) -> _Ask:
+    """Pieces joined by blank lines and cut at the budget; without one, five."""
 
     def ask(question: Question, budget: int | None) -> _Sent:
-        most = limit if budget is None else budget * _BYTES // _PIECE + 2
+        most = _BASELINE_PIECES if budget is None else budget * _BYTES // _PIECE + 2
         joined = "\n\n".join(index.search(_WORD.findall(question.text), most))
         if budget is None:
             return _Sent(joined)

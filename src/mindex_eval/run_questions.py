@@ -10,7 +10,7 @@ from typing import Any
 
 from mindex.datatypes import Answer, Hit, Progress, Report
 from mindex.errors import UsageError
-from mindex.evaluation_parts import MAX_LIMIT, AnswerView, View, search_view, view_answer
+from mindex.evaluation_parts import MAX_LIMIT, AnswerView, View, view_answer, view_of
 from mindex.store.base import Store
 from mindex_eval.measured_memory import MeasuredMemory
 from mindex_eval.metrics import DEPTH, mean, mean_scores, percentile, scores_of
@@ -110,11 +110,14 @@ class QuestionRunner:
             found.setdefault(self._id_of(question, hit), hit)
         return QuestionResult(tuple(found), tuple(found.items()), answer)
 
-    def show(self, question: Question, variant: str, view: View, *, limit: int, budget: int | None) -> AnswerView:
-        """The answer as the command line and the tools of MCP send it."""
+    def page(self, question: Question, variant: str, limit: int) -> Answer:
+        """A page of the entry points, from which passages can be shown."""
         options = self._search_options(variant) | self._scope(question.group) | {"now": question.now or None}
-        _, shown = search_view(self.measured.memory, question.text, view, limit=limit, budget=budget, **options)
-        return shown
+        return self.measured.memory.search(question.text, limit=limit, logged=False, passages=True, **options)
+
+    def show(self, answer: Answer, view: View, budget: int | None) -> AnswerView:
+        """The answer as the command line and the tools of MCP send it."""
+        return view_of(self.measured.memory, answer, view, budget)
 
     def prepare(self, question: Question, variant: str) -> None:
         """Load the models of a variant. A model that cannot be had is an error: measuring without it is not wanted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
@@ -101,12 +102,15 @@ def test_the_largest_fall_of_a_curve_is_named() -> None:
 def test_a_curve_has_a_row_for_each_limit(
     diary: Path, no_model: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["budget_curve.py", str(diary), "--budgets", "60,1500", "--limits", "1,5"])
+    chart = diary.with_name("chart.svg")
+    arguments = [str(diary), "--budgets", "60,1500", "--limits", "1,5", "--svg", str(chart)]
+    monkeypatch.setattr("sys.argv", ["budget_curve.py", *arguments])
     budget_curve.main()
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("\t")[0] for line in lines[:3]] == ["budget", "limit 1", "limit 5"]
-    assert all(len(line.split("\t")) == 3 for line in lines[:3])
-    assert [line.partition(":")[0] for line in lines[3:]] == [
+    assert [line.split("\t")[0] for line in lines[:5]] == ["budget", "mindex", BASELINE, "limit 1", "limit 5"]
+    assert all(len(line.split("\t")) == 3 for line in lines[:5])
+    assert [one.tag.rpartition("}")[2] for one in fromstring(chart.read_text()).iter()].count("polyline") == 2
+    assert [line.partition(":")[0] for line in lines[5:]] == [
         "largest fall from one budget to the next",
         "largest fall from one limit to the next",
     ]

@@ -97,10 +97,24 @@ def test_a_weak_line_that_is_cut_says_so() -> None:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("text", ["considerable " * 50, "東京の天気は晴れ" * 20, "x" * 300])
 def test_a_weak_hit_beside_a_confident_one_is_a_line_of_twenty_tokens(view: View, text: str) -> None:
-    weak = [replace(memory_hit(text, 2), weak=True), replace(hit(3, text, path="a/" * 90 + "b.md"), weak=True)]
+    far = (memory_hit(text, 2), hit(3, text, path="a/" * 90 + "b.md"))
+    weak = [replace(one, weak=True, relevance=0.2) for one in far]
     shown = view_answer(answer(hit(1), *weak), view, budget=1_000)
     lines = [line for line in shown.text().splitlines() if line.startswith(("abcdefghij02", "abcdefghij03"))]
     assert len(lines) == 2 and max(map(count_tokens, lines)) <= 20
+
+
+@pytest.mark.parametrize("budget", [None, 100, 1_000])
+def test_the_passages_of_a_weak_hit_near_the_best_one_are_shown(budget: int | None) -> None:
+    near = replace(hit(2, "Data is cached in Redis."), weak=True, relevance=0.4)
+    _, row = view_answer(answer(hit(1, "Cached data expires."), near), "passages", budget=budget).rows
+    assert (row.text, row.weak) == ("Data is cached in Redis.", True)
+
+
+def test_an_answer_that_is_not_confident_has_passages_only_within_a_budget() -> None:
+    weak = answer(*(replace(hit(number, f"Data {number} is cached."), weak=True) for number in range(1, 4)))
+    assert not any(row.text for row in view_answer(weak, "passages").rows)
+    assert all(row.text for row in view_answer(weak, "passages", budget=300).rows)
 
 
 def test_weak_hits_beyond_the_page_are_more() -> None:
@@ -379,4 +393,5 @@ def test_the_json_of_short_views_leaves_out_what_is_constant_or_known(view: View
     assert not {"query", "fusion", "tier"} & set(shown)
     confident, weak = shown["results"]  # type: ignore[misc]
     assert not {"kind", "domain", "highlights", "tags", "tokens"} & {*confident, *weak}  # type: ignore[misc]
-    assert set(weak) == {"id", "title", "path", "score", "relevance", "weak"}  # type: ignore[arg-type]
+    place = {"at", "text"} if view == "passages" else {"path", "score"}
+    assert set(weak) == {"id", "title", "relevance", "weak", *place}  # type: ignore[arg-type]

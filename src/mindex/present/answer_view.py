@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import field, replace
+from math import inf
 from typing import Literal, TypeAlias, TypeVar
 
 from mindex.clock import to_iso
@@ -48,6 +49,8 @@ View: TypeAlias = Literal["passages", "full", "compact", "digest", "dual"]
 VIEWS: tuple[View, ...] = ("passages", "full", "compact", "digest", "dual")
 PASSAGE_TOKENS, DETAIL_TOKENS = 140, 200  # of each result, without a budget: of the view `passages`, and of `dual`
 _EXPLAIN_TOKENS = 250  # of each result that is explained, beside these
+_WORTH = 0.5  # of the best gain: passages with less are not shown instead of the beginning of the best one
+_NEAR = 0.25  # of the relevance of the best hit: a weak hit with less is only a line
 _WEAK_BYTES = 80  # of the line of a weak hit: 20 tokens
 _ANY_BUDGET = 10**9  # in which every code block fits
 _COUNT = 4  # bytes by which the head line may be longer than that of no rows
@@ -203,15 +206,24 @@ class _Shown:
         """The passages with the most gain that fit."""
         kind = BriefView if self._view == "passages" else AnswerView
         frame = self._frame(kind)
-        if not self._answer.hits:
+        hits = self._answer.hits
+        if not hits:
             return with_cost(frame) if budget is None else _notes_that_fit(frame, budget)
-        return self._filled(frame, self._answer.hits, budget, PASSAGE_TOKENS)
+        # Weak hits compete if they are near the best; of an answer that is not confident, only if there is a budget.
+        least = inf if budget is None and all(hit.weak for hit in hits) else _NEAR * hits[0].relevance
+        lines = frozenset(hit.record.id for hit in hits if self._is_line(hit) and hit.relevance < least)
+        return self._filled(frame, hits, budget, PASSAGE_TOKENS, lines)
 
-    def _filled(self, frame: A, hits: Sequence[Hit], budget: int | None, each: int) -> A:
-        """The frame with the passages of some hits; without a budget, `each` tokens per hit."""
+    def _filled(
+        self, frame: A, hits: Sequence[Hit], budget: int | None, each: int, lines: frozenset[str] = frozenset()
+    ) -> A:
+        """The frame with the passages of some hits; without a budget, `each` tokens per hit.
+
+        Those with an id in `lines` are a line each.
+        """
         is_brief = isinstance(frame, BriefView)
         most = budget or (each + (_EXPLAIN_TOKENS if self._explain else 0)) * len(hits)
-        sources = self._sources(hits, most)
+        sources = self._sources(hits, most, lines)
         note = f"budget of {most} tokens: {len(hits)} of {len(hits)} shown, as passages"
         if not is_brief:
             frame = replace(frame, notes=(*frame.notes, note))
@@ -219,33 +231,41 @@ class _Shown:
         sizes = [_size(lean, most), _size(rich, most)]
         least = max(RICH_BUDGET, max(sizes[1]) - max(sizes[0]))  # the notes may cost a quarter of the budget
         levels = [
-            Level(0, sizes[0], [self._lean_head(hit, is_brief) for hit in hits]),
-            Level(0 if budget is None else least, sizes[1], [self._head(hit, is_brief) for hit in hits]),
+            Level(0, sizes[0], [self._lean_head(hit, is_brief, hit.record.id in lines) for hit in hits]),
+            Level(
+                0 if budget is None else least,
+                sizes[1],
+                [self._line(hit) if hit.record.id in lines else self._head(hit, is_brief) for hit in hits],
+            ),
         ]
         found = fill(levels, sources, most)
         rows, shape = found.rows, (lean, rich)[found.level]
-        if not rows:
+        best = max(next((gains for _, gains in sources if gains), ()), default=0.0)
+        if not rows or found.gain < _WORTH * best:
             shape = lean
-            rows = (cut_row(levels[0].heads[0], *sources[0], _space(lean, most)),)
+            space = _space(lean, most)
+            row = cut_row(levels[0].heads[0], *sources[0], space)
+            # Without space for a text, there may be some for a name.
+            rows = (row if row.text or row.title else cut_row(_without_score(self._line(hits[0])), None, (), space),)
         elif not is_brief and shape is rich:
             told = () if found.whole or budget is None else (note.replace(f"{len(hits)} of", f"{len(rows)} of", 1),)
             shape = replace(rich, notes=(*rich.notes[:-1], *told))
         more = self._answer.has_more or len(rows) < len(self._answer.hits)
         return with_cost(replace(shape, rows=rows, has_more=more))
 
-    def _sources(self, hits: Sequence[Hit], budget: int) -> list[tuple[Layout | None, tuple[float, ...]]]:
+    def _sources(
+        self, hits: Sequence[Hit], budget: int, lines: frozenset[str]
+    ) -> list[tuple[Layout | None, tuple[float, ...]]]:
         """The passages of each hit and their gains; None for one that is a line."""
-        texts = [hit for hit in hits if not self._is_line(hit)]
+        texts = [hit for hit in hits if hit.record.id not in lines]
         layouts = [_layout(hit.record, budget, with_collection=self._several) for hit in texts]
         gains = passage_gains(texts, layouts, self._answer.terms, self._answer.term_weights)
         shown = iter(zip(layouts, gains, strict=True))
-        return [(None, ()) if self._is_line(hit) else next(shown) for hit in hits]
+        return [(None, ()) if hit.record.id in lines else next(shown) for hit in hits]
 
     def _head(self, hit: Hit, is_brief: bool) -> RecordView:
         """A hit without its text: what it is, where, and how well it fits."""
         record = hit.record
-        if self._is_line(hit):
-            return self._line(hit)
         is_chunk = record.kind == "chunk"
         return RecordView(
             id=record.id,
@@ -265,10 +285,10 @@ class _Shown:
             **older_view(hit),
         )
 
-    def _lean_head(self, hit: Hit, is_brief: bool) -> RecordView:
+    def _lean_head(self, hit: Hit, is_brief: bool, is_line: bool) -> RecordView:
         """Only what finds a hit again."""
-        if self._is_line(hit):
-            return replace(self._line(hit), score=None, path=None)
+        if is_line:
+            return _without_score(self._line(hit))
         truncated = None if is_brief else True
         return RecordView(
             id=hit.record.id,
@@ -319,6 +339,10 @@ def _best_line(layout: Layout, gains: Sequence[float], terms: QueryTerms, most: 
     left_out = FENCE if best.is_code else HEADING
     text = "\n".join(line for line in text.split("\n") if not left_out.match(line)).strip() or text
     return words_around(text, matched_ranges(text, terms), most, is_code=best.is_code)
+
+
+def _without_score(line: RecordView) -> RecordView:
+    return replace(line, score=None, path=None)
 
 
 def _without_notes(frame: A) -> A:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MIN_BUDGET = 50
 # From this budget on, a row says what it is about and how well it fits; below, every token is for its text.
-RICH_BUDGET = 300
+RICH_BUDGET = 260
 _BYTES = 4  # of a token
 _MIN_CODE = 100  # bytes of a part of a code block
 

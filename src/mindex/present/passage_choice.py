@@ -1,21 +1,25 @@
 """Which passages are shown within a budget: those with the most gain per byte, over all hits.
 
-All passages of a page have one order, which does not depend on the budget, and as much of its beginning is shown as
-fits. So a larger budget shows all that a smaller one does. Among the orders of the first hits, of the first two, of the
-first three … the one with the largest gain is taken, so a larger limit never gains less. An order that leaves out its
-large passages is tried as well, because one that does not fit would end it.
+Passages are taken by gain per byte, and those that no longer fit are passed over. The cost of a passage is an estimate
+that does not depend on what is shown beside it. So the gain never falls with the space: if more space has room for a
+passage that less space passed over, all passages after it have less gain for the same bytes. The sums of estimates that
+are tried are the same numbers for every budget, and the largest whose passages really fit is shown, so a larger budget
+never gains less. Among the choices for the first hits, for the first two, for the first three … the one with the
+largest gain is taken, so a larger limit never gains less either.
 """
 
 from __future__ import annotations
 
-from bisect import insort
+import re
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from math import exp
+from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
 
 from mindex.analyzer import analyze
 from mindex.datatypes import Hit, QueryTerms
 from mindex.present.passage_layout import Layout, Size
+from mindex.present.record_view import heading_of
 from mindex.text_match import literal_ranges
 from mindex.values import dataclass
 
@@ -30,7 +34,9 @@ _LENGTH_POWER = 0.5  # of the length of a passage: a longer one says more
 _SEEN, _MIN_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least
 _UNMATCHED = 1e-5  # without a word of the query: the value of the nearest passage, or what the others have of the best
 _REPEATED = 1e-6  # of the gain of a passage that an earlier hit has as well
-_LARGE = 600  # bytes: above this, a passage that does not fit may end an order early
+_JOINT = 4  # bytes between two passages, as an estimate
+_MOST, _STEP = 1.06, 1.03  # estimates that are tried: from this multiple of the space down, by this factor
+_LINK_TARGET = re.compile(r"!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)")  # and images: a reader does not read them
 _LINE_GAIN = 1e-9  # of a hit that is only a line
 
 
@@ -55,12 +61,11 @@ class Choice(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """A passage in the order."""
+    """A passage that may be shown. `size` is an estimate, independent of other passages."""
 
-    key: float
     source: int
-    place: int  # among the passages of its source, best first
     passage: int  # -1: the row itself
+    gain: float
     size: int
 
 
@@ -75,13 +80,13 @@ def passage_gains(
     A gain depends on the query, the hit and the hits before it alone, so that it is the same for any budget or limit.
     """
     shares = _Shares(terms, weights)
-    top = max((hit.score for hit in hits[:1]), default=0.0)
+    top = max((hit.relevance for hit in hits[:1]), default=0.0)
     near = max((max(hit.piece_cosines, default=0.0) for hit in hits[:1]), default=0.0)
     seen: dict[str, int] = {}
     texts: set[str] = set()
     gains = []
     for hit, layout in zip(hits, layouts, strict=True):
-        evidence = max(hit.score, 0.0) / top if top > 0 else 1.0
+        evidence = hit.relevance / top if top > 0 else 1.0
         gains.append(_gains_of(hit, layout, shares, evidence, near, seen, texts))
     return gains
 
@@ -96,7 +101,8 @@ def _gains_of(
     texts: set[str],
 ) -> tuple[float, ...]:
     passages = layout.passages
-    matched = [shares.matched(layout.text[one.start : one.end]) for one in passages]
+    read = [_LINK_TARGET.sub("", layout.text[one.start : one.end]) for one in passages]
+    matched = list(map(shares.matched, read))
     cosines = _passage_cosines(hit, passages)
     near = max(near, max(cosines, default=0.0))
     values = [
@@ -106,20 +112,28 @@ def _gains_of(
     best = max(range(len(values)), key=values.__getitem__, default=0)
     lent = _lent_by_neighbours(values, passages)
     gains = []
-    for i, (passage, found) in enumerate(zip(passages, matched, strict=True)):
+    for i, found in enumerate(matched):
         value = values[i] + lent[i] if found or i == best else lent[i] + _UNMATCHED * values[best] / (1 + abs(i - best))
         total = sum(found.values())
         new = sum(share * max(_SEEN ** seen.get(term, 0), _MIN_SEEN) for term, share in found.items())
-        length = passage.end - passage.start
-        gains.append(evidence * value * (new / total if total else 1.0) * length**_LENGTH_POWER)
+        gains.append(evidence * value * (new / total if total else 1.0) * len(read[i]) ** _LENGTH_POWER)
+    heading = heading_of(hit.record).casefold()
     own = [" ".join(layout.text[one.start : one.end].split()).casefold() for one in passages]
     for i, text in enumerate(own):
-        if text in texts:
+        if text in texts or (passages[i].is_heading and text.strip("# ") == heading):
             gains[i] *= _REPEATED
     texts.update(own)
+    for first, lead in _first_led(layout).items():  # a lead is shown with one that it leads, never alone
+        gains[first] += gains[lead]
+        gains[lead] = 0.0
     for term in {term for found in matched for term in found}:
         seen[term] = seen.get(term, 0) + 1
     return tuple(gains)
+
+
+def _first_led(layout: Layout) -> dict[int, int]:
+    """The first passage of each table and list that has a lead, and that lead."""
+    return {passage: lead for lead, passage in {lead: one for one, lead in reversed(layout.leads.items())}.items()}
 
 
 def _lent_by_neighbours(values: Sequence[float], passages: Sequence[Passage]) -> list[float]:
@@ -180,94 +194,102 @@ class _Shares:
 
 
 def choose(sources: Sequence[Source], space: Size) -> Choice:
-    """The passages to show in a space: of all the orders, the one whose passages that fit have the largest gain."""
-    order = _order(sources)
-    largest = max(space)
-    sizes = {item.size for item in order if _LARGE < item.size <= largest}
-    walk = _Walk(sources, space)
-    best = walk.choice(order)
-    if len(order) == sum(max(1, len(one)) for one in best.shown if one is not None):
-        return best
-    for count in range(len(sources), 0, -1):
-        pool = order if count == len(sources) else [item for item in order if item.source < count]
-        for cap in (largest + 1, *sorted(sizes, reverse=True)):
-            if count == len(sources) and cap > largest and not sizes:
-                continue  # the first choice
-            choice = walk.choice([item for item in pool if item.size < cap])
-            if choice.gain > best.gain:
-                best = choice
+    """The passages to show in a space: of the first sources, of one fewer … those with the largest gain."""
+    items = sorted(
+        (item for number, source in enumerate(sources) for item in _items(number, source)),
+        key=lambda item: (-item.gain / item.size, item.source, item.passage),
+    )
+    best = Choice((None,) * len(sources), 0.0, Size(0, 0))
+    count = len(sources)
+    while count and items:
+        found, count = _largest_that_fits(items, sources, space)
+        if found.gain > best.gain:
+            best = found
+        items = [item for item in items if item.source < count]
     return best
+
+
+def _largest_that_fits(items: Sequence[_Item], sources: Sequence[Source], space: Size) -> tuple[Choice, int]:
+    """The choice for the largest estimate that fits, and the last source that any of those tried had a passage of."""
+    last = 0
+    seen: set[tuple[_Item, ...]] = set()
+    for step in range(int(log(max(1.0, _MOST * min(space))) / log(_STEP)), 0, -1):
+        taken = _greedy(items, _STEP**step)
+        if not taken:
+            break
+        last = max(last, *(item.source for item in taken))
+        if taken in seen:
+            continue
+        seen.add(taken)
+        choice = _choice(taken, sources)
+        if _fits(choice.size, space):
+            return choice, last
+    return Choice((None,) * len(sources), 0.0, Size(0, 0)), last
+
+
+def _greedy(items: Sequence[_Item], space: float) -> tuple[_Item, ...]:
+    """The items that fit, by their gain per byte; larger ones are passed over."""
+    taken: list[_Item] = []
+    for item in items:
+        if item.size <= space:
+            taken.append(item)
+            space -= item.size
+    return tuple(taken)
+
+
+def _choice(taken: Sequence[_Item], sources: Sequence[Source]) -> Choice:
+    """The passages of some items in the order of their text, with the heads of their tables."""
+    wanted: dict[int, list[int]] = {}
+    for item in taken:
+        chosen = wanted.setdefault(item.source, [])
+        if item.passage >= 0:
+            for one in sources[item.source].layout.with_lead(item.passage, chosen):
+                insort(chosen, one)
+    shown = tuple(tuple(wanted[i]) if i in wanted else None for i in range(len(sources)))
+    sizes = [_row_size(source, chosen) for source, chosen in zip(sources, shown, strict=True) if chosen is not None]
+    gain = sum(item.gain for item in taken)
+    return Choice(shown, gain, Size(sum(one.text for one in sizes), sum(one.json for one in sizes)))
+
+
+def _row_size(source: Source, chosen: Sequence[int]) -> Size:
+    inside = source.layout.size(chosen) if chosen else Size(0, 0)
+    return Size(source.head.text + inside.text, source.head.json + inside.json)
+
+
+def _items(number: int, source: Source) -> Iterator[_Item]:
+    """The passages of a source; the one with the most gain per byte pays for the head line."""
+    if not source.gains:
+        yield _Item(number, -1, _LINE_GAIN / (1 + number), max(source.head))
+        return
+    gains = source.gains
+    sizes = [source.layout.bytes_of(i) + _JOINT for i in range(len(gains))]
+    for first, lead in _first_led(source.layout).items():
+        sizes[first] += sizes[lead]
+    best = max(range(len(gains)), key=lambda i: (gains[i] / sizes[i], -i))
+    for i, (gain, size) in enumerate(zip(gains, sizes, strict=True)):
+        yield _Item(number, i, gain, size + max(source.head) if i == best else size)
 
 
 def choose_in_order(sources: Sequence[Source], space: Size) -> Choice:
     """As many passages as fit from the first one on, as one reads."""
-    return _Walk(sources, space).choice(
-        [
-            _Item(0.0, number, place, place if source.layout.passages else -1, 0)
-            for number, source in enumerate(sources)
-            for place in range(max(1, len(source.layout.passages)))
-        ]
-    )
-
-
-def _order(sources: Sequence[Source]) -> list[_Item]:
-    items: list[_Item] = []
+    shown: list[tuple[int, ...] | None] = [None] * len(sources)
+    used, gain = Size(0, 0), 0.0
     for number, source in enumerate(sources):
-        items += _chain(number, source)
-    return sorted(items, key=lambda item: (-item.key, item.source, item.place))
+        count = len(source.layout.passages)
+        left = space.minus(used)
+        fitting = bisect_left(
+            range(min(1, count), count + 1), True, key=lambda some: not _fits(_row_size(source, range(some)), left)
+        )
+        if not fitting:
+            break
+        chosen = tuple(range(fitting if count else 0))
+        shown[number] = chosen
+        size = _row_size(source, chosen)
+        used, gain = Size(used.text + size.text, used.json + size.json), gain + sum(source.gains[:fitting])
+        if fitting < count:
+            break
+    return Choice(tuple(shown), gain, used)
 
 
-def _chain(number: int, source: Source) -> Iterator[_Item]:
-    """The passages of a source, best first. The first of them also pay for its head line, so they share one key."""
-    if not source.gains:
-        yield _Item(_LINE_GAIN / (1 + number), number, 0, -1, max(source.head))
-        return
-    layout, gains = source.layout, source.gains
-    sizes = [layout.bytes_of(i) for i in range(len(gains))]
-    ranked = sorted(range(len(gains)), key=lambda i: (-gains[i] / sizes[i], i))
-    groups: list[tuple[float, int, int]] = []  # gain, bytes, passages
-    for place, i in enumerate(ranked):
-        group = (gains[i], sizes[i] + (0 if place else max(source.head)), 1)
-        while groups and groups[-1][0] * group[1] < group[0] * groups[-1][1]:
-            before = groups.pop()
-            group = (before[0] + group[0], before[1] + group[1], before[2] + group[2])
-        groups.append(group)
-    place = 0
-    for gain, size, count in groups:
-        for i in ranked[place : place + count]:
-            yield _Item(gain / size, number, place, i, sizes[i])
-            place += 1
-
-
-class _Walk:
-    """Takes passages in order until the next one does not fit."""
-
-    def __init__(self, sources: Sequence[Source], space: Size) -> None:
-        self._sources = sources
-        self._space = space
-
-    def choice(self, order: Sequence[_Item]) -> Choice:
-        taken: dict[int, list[int]] = {}
-        sizes: dict[int, Size] = {}
-        text = json = 0
-        gain = 0.0
-        for item in order:
-            source = self._sources[item.source]
-            have = taken.get(item.source, [])
-            new = () if item.passage < 0 else source.layout.with_lead(item.passage, have)
-            if item.passage >= 0 and not new:
-                continue
-            wanted = [*have]
-            for one in new:
-                insort(wanted, one)
-            inside = source.layout.size(wanted) if wanted else Size(0, 0)
-            before = sizes.get(item.source, Size(0, 0))
-            after = Size(source.head.text + inside.text, source.head.json + inside.json)
-            if text + after.text - before.text > self._space.text or json + after.json - before.json > self._space.json:
-                break
-            text += after.text - before.text
-            json += after.json - before.json
-            taken[item.source], sizes[item.source] = wanted, after
-            gain += sum(source.gains[one] for one in new) if new else _LINE_GAIN
-        shown = tuple(tuple(taken[i]) if i in taken else None for i in range(len(self._sources)))
-        return Choice(shown, gain, Size(text, json))
+def _fits(size: Size, space: Size) -> bool:
+    return size.text <= space.text and size.json <= space.json

@@ -88,15 +88,18 @@ class Layout:
         """The bytes of a passage in the larger half."""
         return max(1, *self._sizes[passage])
 
+    @cached_property
+    def leads(self) -> dict[int, int]:
+        """The passage that leads each row of a table and each item of a list."""
+        at = {(one.start, one.end): i for i, one in enumerate(self.passages)}
+        return {i: at[one.lead] for i, one in enumerate(self.passages) if one.lead in at}
+
     def with_lead(self, passage: int, chosen: Sequence[int]) -> tuple[int, ...]:
-        """The passage, and the head of its table if that is not chosen yet; nothing if the passage is chosen."""
+        """The passage, and its lead if that is not chosen yet; nothing if the passage is chosen."""
         if passage in chosen:
             return ()
-        lead = self.passages[passage].lead
-        if lead is None:
-            return (passage,)
-        head = next((i for i, one in enumerate(self.passages) if (one.start, one.end) == lead), passage)
-        return (passage,) if head == passage or head in chosen else (head, passage)
+        lead = self.leads.get(passage, passage)
+        return (passage,) if lead == passage or lead in chosen else (lead, passage)
 
     def size(self, chosen: Sequence[int]) -> Size:
         """The bytes of some passages, in order, with the marks and citations between them."""

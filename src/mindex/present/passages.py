@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from mindex.datatypes import Range
-from mindex.values import dataclass
+from mindex.values import dataclass, replace
 
 LONGEST = 480  # characters of a sentence; a longer one is cut at a clause, else between words
+_LONGEST_LEAD = 160  # characters
 SHORTEST = 24  # characters; a shorter sentence is joined to the next one
 
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")  # in a list or a tab, it is indented
 _INDENTED = re.compile(r"(?: {4}|\t)")
 HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])\s")
@@ -32,7 +33,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A range of a text. `lead` is the header of the table that a row is from; the header itself has none."""
+    """A range of a text. `lead` is the header of a row's table, or the line `…:` before a list item's list."""
 
     start: int
     end: int
@@ -48,7 +49,21 @@ def passages_of(text: str) -> tuple[Passage, ...]:
     found: list[Passage] = []
     for number, (lines, is_code) in enumerate(_blocks(text)):
         found += _of_block(text, number, lines, is_code)
-    return tuple(found)
+    return tuple(_with_list_leads(text, found))
+
+
+def _with_list_leads(text: str, passages: Sequence[Passage]) -> Iterator[Passage]:
+    """The passages; a list item without the line that introduces its list would not say what it is one of."""
+    lead: Range | None = None
+    is_list, end = False, 0
+    for one in passages:
+        goes_on = is_list and "\n" not in text[end : one.start]
+        is_list = not one.is_code and (goes_on or _ITEM.match(text, text.rfind("\n", 0, one.start) + 1) is not None)
+        if not is_list:
+            is_short = one.end - one.start <= _LONGEST_LEAD and not one.is_code and not one.is_heading
+            lead = (one.start, one.end) if is_short and text[one.end - 1] in ":：" else None
+        yield replace(one, lead=lead) if is_list and lead else one
+        end = one.end
 
 
 def code_parts(text: str, code: Passage, most: int) -> Iterator[Passage]:
