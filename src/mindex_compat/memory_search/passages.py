@@ -184,7 +184,7 @@ class Passages:
         return f"doc://{file.collection}/{file.path}"
 
     def _file_id(self, record: Record) -> int:
-        return record_number(record.document) if re.fullmatch(r"[a-z2-7]{10,}", record.document) else 0
+        return record_number(record.document) if re.fullmatch(r"[a-z0-9]{10,}", record.document) else 0
 
 
 def path_matches(file: str, pattern: str) -> bool:
