@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from mindex.clock import DAY_MS
 from mindex.search.time_words import names_time
 from mindex.time_parser import parse_time
 from mindex.time_window import find_window, find_windows
@@ -91,6 +92,13 @@ def test_an_american_writes_the_month_first(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_text_may_name_several_windows() -> None:
     found = find_windows("On 3 May we met, and on 10 May we signed. Last week was quiet.", NOW, 2)
     assert [str(one) for one in found] == ["2026-05-03", "2026-05-10"]
+
+
+@pytest.mark.parametrize("placeholder", ["0001-01-01", "9999-05-01", "since 9998-12-31", "9999 years ago"])
+def test_a_date_at_the_end_of_the_calendar_names_no_time(placeholder: str) -> None:
+    found = find_windows(f"The default is {placeholder}. Changed yesterday.", NOW, 2)
+    assert [str(one) for one in found] == ["2026-06-16"]
+    assert found[0].starts_at is not None and found[0].ends_at == found[0].starts_at + DAY_MS
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,11 @@ def _atoms(text: str, today: date) -> Iterator[_Atom]:
         for match in pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
-            found = read(match, today)
-            if found is None:
+            try:
+                found = read(match, today)
+            except (OverflowError, ValueError):  # a time outside the years that a calendar has
+                continue
+            if found is None or found[0][0].year <= MINYEAR or found[0][1].year >= MAXYEAR:
                 continue
             span, unsure = found
             taken.append(match.span())

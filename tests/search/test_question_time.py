@@ -64,6 +64,12 @@ def test_the_answer_names_the_gap(memory: Memory) -> None:
     assert any("nothing is from then, the nearest is from 2025-11-11" in note for note in answer.notes)
 
 
+def test_a_memory_with_a_placeholder_date_does_not_stop_a_search(memory: Memory) -> None:
+    add(memory, "2026-06-10", "The lease of the flat ends on 9999-05-01")
+    add(memory, "2026-06-10", "The default of the field is 0001-01-01 for every lease")
+    assert memory.search("what did we do about the lease last week", now=TODAY).total == 2
+
+
 def test_a_question_for_a_day_alone_finds_what_is_from_then(memory: Memory) -> None:
     add(memory, "2026-06-16", "Bought a lamp")
     add(memory, "2026-06-01", "Sold a bicycle")
