@@ -277,6 +277,13 @@ def test_a_secret_in_a_fact_is_not_stored(home: Path) -> None:
     assert "sk-proj" not in ms("facts", "list").out
 
 
+def test_a_fact_that_is_a_password_is_not_kept(home: Path) -> None:
+    ran = ms("facts", "set", "db_password", "hunter22X#9k")
+    assert ran.out.startswith("db_password = [redacted:password] (")
+    ms("facts", "set", "db_password", "Winter25!Yq")
+    assert "Winter25" not in ms("facts", "list").out
+
+
 def test_imported_facts_pieces_and_sessions_are_its_own(home: Path) -> None:
     path, _ = make("memory-search", home / "old")
     assert ms("import", path).code == 0

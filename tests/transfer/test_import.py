@@ -378,6 +378,16 @@ def test_a_field_is_redacted_by_its_name(memory: Memory) -> None:
     assert found is not None and found.fields["password"] == "[redacted:password]"
 
 
+@pytest.mark.parametrize("key", ["key", "name"])
+def test_a_value_is_redacted_by_the_name_beside_it(memory: Memory, key: str) -> None:
+    pair: dict[str, object] = {key: "db_password", "value": "hunter22!x"}
+    other: dict[str, object] = {key: "editor", "value": "hunter22!x"}
+    import_given(memory, ExportRow(memory_record("Fields", id="aaaa", fields={"env": [pair, other]})))
+    found = memory.store.retrieval.record("aaaa")
+    assert found is not None
+    assert found.fields["env"] == [{**pair, "value": "[redacted:password]"}, other]
+
+
 @pytest.mark.parametrize(
     "text",
     [

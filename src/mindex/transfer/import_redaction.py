@@ -9,7 +9,7 @@ from typing import Any, cast
 from mindex.datatypes import Collection, Document, Record
 from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 from mindex.entries.validation import validate_fields_json, validate_text
-from mindex.redaction.json_values import redact_value
+from mindex.redaction.json_values import redact_value, value_name
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import Accesses, ExportRow
 from mindex.transfer.jsonl_rows import InvalidRow
@@ -120,9 +120,10 @@ def _texts_within(value: object, name: str = "", depth: int = 0) -> Iterator[str
     if isinstance(value, str):
         yield f"{name}: {value}" if name else value
     elif isinstance(value, Mapping):
+        named = value_name(value)
         for key, inner in value.items():
             yield str(key)
-            yield from _texts_within(inner, str(key), depth + 1)
+            yield from _texts_within(inner, named if named and key == "value" else str(key), depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts_within(inner, name, depth + 1)
