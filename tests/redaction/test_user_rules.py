@@ -37,6 +37,11 @@ def test_a_group_v_is_the_secret_or_the_whole_match(rules: Path) -> None:
     assert result.redacted == ("badge", "acme-key")
 
 
+def test_starts_are_of_any_case_where_the_pattern_itself_is(tmp_path: Path) -> None:
+    redactor = _redactor(tmp_path, "[[rule]]\nkind = 'badge'\npattern = '(?i)ACME-[0-9]{6}'\nstarts = ['ACME-']\n")
+    assert redactor.redact_text("ACME-123456 and acme-654321") == "[redacted:badge] and [redacted:badge]"
+
+
 def test_the_rules_of_the_user_are_added_to_the_built_in_ones(rules: Path) -> None:
     token = "gh" + "p_" + "Zx7Qp2Lm9Rt4Vb8Ns1Wd6Kf3Hj5Gc0Ya2Ue7"
     assert Redactor(rules=str(rules)).redact(f"{token} acme_qwerty").redacted == ("github-token", "acme-key")
@@ -79,6 +84,7 @@ def test_memories_files_and_imports_are_redacted_by_the_rules_of_the_user(rules:
     ("text", "reason"),
     [
         ("[[rule]]\nkind = 'a'\npattern = '('", "not a regular expression"),
+        ("[[rule]]\nkind = 'a'\npattern = 'x{99999999999}'", "not a regular expression"),
         ("[[rule]]\nkind = 'a'\npattern = 'x*'", "matches an empty text"),
         ("[[rule]]\nkind = 'a'\npattern = '\\w{6,}'", "which replaces a secret"),
         ("[[rule]]\nkind = 'A b'\npattern = 'xyz'", "'kind' needs a name"),

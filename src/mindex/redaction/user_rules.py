@@ -93,13 +93,14 @@ def _rule(row: Any, where: str) -> UserRule:
         _refuse(where, "'starts' has a value that is not a text")
     try:
         pattern = re.compile(source, re.IGNORECASE if any_case else 0)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         _refuse(where, f"'pattern' is not a regular expression: {error}")
     if pattern.match(""):
         _refuse(where, "'pattern' matches an empty text")
     if pattern.search(f"[redacted:{kind}]"):
         _refuse(where, f"'pattern' matches [redacted:{kind}], which replaces a secret")
-    return UserRule(kind, pattern, tuple(start.lower() if any_case else start for start in starts))
+    is_folded = pattern.flags & re.IGNORECASE  # by `any_case` or `(?i)`
+    return UserRule(kind, pattern, tuple(start.lower() if is_folded else start for start in starts))
 
 
 def _refuse(where: str, reason: str) -> NoReturn:
