@@ -80,6 +80,9 @@ def test_a_database_without_a_collection_says_how_to_index(home: Path) -> None:
         (("search", "x", "--collection", "nope"), "there is no collection 'nope'; `mindex ms collection list`"),
         (("search", "x", "--compact", "-f", "csv"), "--compact cannot be combined with --format csv"),
         (("get", "nope"), "there is no chunk or file 'nope'; find one with `mindex ms search QUERY`"),
+        (("get", ","), "missing argument; pass an id"),
+        (("search", "x", "--timeline", ","), "missing argument; pass an id"),
+        (("get", "9" * 5_000), "there is no chunk or file '999"),
         (("get", "auth", "--lines", "9-2"), "--lines '9-2' is not a range"),
         (("get", "auth", "--lines", "90-91"), "it has no lines 90-91"),
         (("facts", "delete", "x"), "there is no fact 'x'; `mindex ms facts list` shows them"),
@@ -313,6 +316,31 @@ def test_context_is_built_within_tokens_and_kept_in_a_file(docs: Path) -> None:
     ms("context", "sync", "-q", "memcached", "-l", "1")
     changed = target.read_text(encoding="utf-8")
     assert "Memcached" in changed and "Keys expire" not in changed and changed.count("context:start") == 1
+
+
+def test_context_leaves_a_links_target_its_mode_and_its_line_ends(docs: Path) -> None:
+    target = Path.cwd() / "AGENTS.md"
+    target.write_bytes(b"# Mine\r\n")
+    target.chmod(0o644)
+    link = Path.cwd() / "CLAUDE.md"
+    link.symlink_to(target)
+    assert "updated" in ms("context", "sync", "-q", "policycontroller", "-l", "1").out
+    text = target.read_bytes()
+    assert link.is_symlink() and target.stat().st_mode & 0o777 == 0o644
+    assert text.startswith(b"# Mine\r\n\r\n<!-- memory") and text.count(b"\n") == text.count(b"\r\n")
+    assert "is up to date" in ms("context", "sync", "-q", "policycontroller", "-l", "1").out
+
+
+def test_a_path_is_not_described_without_a_database(home: Path) -> None:
+    assert mindex("--db", "no.db", "ms", "context", "add", "docs", "About the cache").code == 1
+    assert ms("context", "list").out == "No descriptions.\n"
+
+
+def test_all_sessions_are_exported(docs: Path) -> None:
+    with Memory() as memory:
+        for number in range(201):
+            memory.conversations.add("hello", "hi", session_id=f"s{number}", extract=False)
+    assert "201 sessions" in ms("export").out
 
 
 def test_a_described_path_is_shown_with_its_passages(docs: Path) -> None:

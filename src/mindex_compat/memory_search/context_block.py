@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from mindex import Memory
@@ -33,17 +34,20 @@ def build(memory: Memory, query: str, *, limit: int, tokens: int) -> str:
 def sync(path: Path, block: str) -> bool:
     """Put a block between the two lines of a file, which get added at its end. Returns whether the file changed."""
     try:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        before = path.read_bytes().decode() if path.exists() else ""
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path}: {error}", "name a text file") from None
-    marked = f"{START}\n{block.replace(START, '').replace(END, '')}\n{END}"
+    newline = "\r\n" if "\r\n" in before else "\n"
+    marked = f"{START}\n{block.replace(START, '').replace(END, '')}\n{END}".replace("\n", newline)
     head, start, rest = before.partition(START)
     _, end, tail = rest.partition(END)
     if start and not end:
         raise UsageError(f"{path} has {START} without {END}", "add the line at the end of the block")
-    after = head + marked + tail if start else f"{before.rstrip()}\n\n{marked}\n".lstrip("\n")
+    after = head + marked + tail if start else f"{before.rstrip()}{newline * 2}{marked}{newline}".lstrip("\r\n")
     if after == before:
         return False
-    with replaced_file(path) as file:
+    with replaced_file(path.resolve()) as file:  # a link stays one
+        if path.exists():
+            shutil.copymode(path, file.name)
         file.write(after.encode())
     return True

@@ -133,9 +133,9 @@ def context_rm(program: Program, /, path: Path) -> None:
 
 
 def _describe(program: Program, path: Path, description: str) -> None:
-    path_contexts.describe(path, description)
     root = str(path.expanduser().resolve())
     with program.opened() as memory:
+        path_contexts.describe(path, description)
         if root in {one.root for one in memory.collections.list()}:
             memory.index(root, context=description, embed=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -18,6 +18,8 @@ from mindex_compat.record_numbers import id_start, record_number
 
 PROGRAM = "memory-search"
 _SHORT = 6
+_PAGE = 1_000
+_MAX_DIGITS = 19  # of an integer id
 _SPAN = re.compile(r"(?P<path>.+):(?P<line>\d{1,9})")
 _GLOB = re.compile(r"[*?\[]")
 _MAX_FILES = 100_000  # of an index, among which a part of a path is looked up
@@ -36,7 +38,8 @@ class Passage:
     def id(self) -> int:
         """The number by which `get` takes it: its own from before an import, else one made of its id."""
         former = foreign_id(self.record)
-        return int(former) if former.isdecimal() else record_number(self.record.id)
+        is_number = former.isdecimal() and len(former) <= _MAX_DIGITS
+        return int(former) if is_number else record_number(self.record.id)
 
     @property
     def short_id(self) -> str:
@@ -124,8 +127,9 @@ class Passages:
         Raises NotFoundError for one that names nothing.
         """
         files = [] if _GLOB.search(reference) else self._files_with(reference)
-        if not files and "," in reference:
-            return [one for part in reference.split(",") if part.strip() for one in self.find(part.strip())]
+        parts = [part.strip() for part in reference.split(",") if part.strip()]
+        if not files and parts and "," in reference:
+            return [one for part in parts for one in self.find(part)]
         found = self._numbered(reference) or self._at_line(reference) or self._named(reference)
         if not found and files:
             found = [self.passage(one) for file in files for one in self._named_records(self._address(file))]
@@ -147,7 +151,7 @@ class Passages:
         return self._of_documents[document]
 
     def _numbered(self, reference: str) -> list[Passage]:
-        if not reference.isdecimal():
+        if not reference.isdecimal() or len(reference) > _MAX_DIGITS:
             return []
         if start := id_start(int(reference)):
             return [self.passage(one) for one in self._memory.entries.starting(start, limit=1)]
@@ -203,6 +207,14 @@ def foreign_id(record: Record) -> str:
 def whole(value: object) -> int:
     """Return an integer of an entry's fields; 0 for anything else."""
     return value if isinstance(value, int) else 0
+
+
+def memories_of(memory: Memory) -> Iterator[Record]:
+    """Yield all memories."""
+    scope, offset = memory.filters(kinds=["memory"]), 0
+    while records := memory.entries.page(scope, limit=_PAGE, offset=offset).records:
+        offset += len(records)
+        yield from records
 
 
 def is_filled(memory: Memory) -> bool:

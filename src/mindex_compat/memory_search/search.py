@@ -14,7 +14,7 @@ from mindex.datatypes import Hit, Mode
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialect_parts import MAX_LIMIT, SearchOptions
 from mindex_compat.memory_search.guidance import GUIDANCE, nothing_indexed
-from mindex_compat.memory_search.passages import Passage, Passages, is_filled, path_matches
+from mindex_compat.memory_search.passages import Passage, Passages, is_filled, memories_of, path_matches
 from mindex_compat.memory_search.path_contexts import described, descriptions
 
 MODES: Mapping[str, Mode] = {"hybrid": "hybrid", "bm25": "keyword", "vector": "vector"}
@@ -166,8 +166,10 @@ def search(memory: Memory, request: Request) -> Found:
 
 def _knows(memory: Memory, collection: str) -> bool:
     """Whether an entry that was imported is in a collection of this name."""
-    page = memory.entries.page(memory.filters(kinds=["memory"]), limit=1_000)
-    return any(collection in (one.fields.get("collections") or ()) for one in page.records)  # type: ignore[operator]
+    return any(
+        collection in (one.fields.get("collections") or ())  # type: ignore[operator]
+        for one in memories_of(memory)
+    )
 
 
 def moment(text: str, option: str) -> str | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from mindex import Memory
 from mindex.clock import to_iso
-from mindex.datatypes import Record
+from mindex.datatypes import Session as OwnSession
 from mindex.errors import NotFoundError
 from mindex.mcp.dialect_parts import body
-from mindex_compat.memory_search.passages import PROGRAM, whole
+from mindex_compat.memory_search.passages import PROGRAM, memories_of, whole
 
 _SOURCE = f"{PROGRAM}:sessions:"
-_PAGE = 1_000
-_MAX_SESSIONS = 50
+_MAX_SESSIONS = 200  # that are listed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,16 @@ class Session:
 def recent_sessions(memory: Memory, limit: int) -> list[Session]:
     """Return sessions, the latest first."""
     found = _imported(memory)
-    own = memory.conversations.list(limit=min(limit, _MAX_SESSIONS)).sessions
+    own = islice(_own(memory), limit)
     found += (Session(one.id, one.first_at, summary=one.summary, captures=one.turns) for one in own)
     return sorted(found, key=lambda session: -session.started)[:limit]
+
+
+def _own(memory: Memory) -> Iterator[OwnSession]:
+    offset = 0
+    while sessions := memory.conversations.list(limit=_MAX_SESSIONS, offset=offset).sessions:
+        offset += len(sessions)
+        yield from sessions
 
 
 def captures_of(memory: Memory, session: str) -> tuple[Session, list[str]]:
@@ -56,7 +63,7 @@ def captures_of(memory: Memory, session: str) -> tuple[Session, list[str]]:
     texts = [turn.text for turn in turns]
     texts += [
         record.text
-        for record in _memories(memory)
+        for record in memories_of(memory)
         if record.source.startswith(f"{PROGRAM}:chunks:") and record.fields.get("session_id") == session
     ]
     if not known and not texts:
@@ -78,13 +85,6 @@ def _imported(memory: Memory) -> list[Session]:
             "" if one.fields.get("no_summary") else one.text,
             whole(one.fields.get("capture_count")),
         )
-        for one in _memories(memory)
+        for one in memories_of(memory)
         if one.source.startswith(_SOURCE)
     ]
-
-
-def _memories(memory: Memory) -> Iterator[Record]:
-    scope, offset = memory.filters(kinds=["memory"]), 0
-    while records := memory.entries.page(scope, limit=_PAGE, offset=offset).records:
-        offset += len(records)
-        yield from records
