@@ -51,6 +51,7 @@ def test_every_question_that_names_a_time_is_read() -> None:
         ("del 3 al 10 de mayo", "2026-05-03 to 2026-05-10"),
         ("am Montag, den 3. Mai 2021", "2021-05-03"),
         ("from November to February", "2025-11-01 to 2026-02-28"),
+        ("from 10 May 2026 to 3 May 2025", "2025-05-03 to 2026-05-10"),
         ("what changed over the past month", "2026-05-17 to 2026-06-17"),
         ("since last Friday", "2026-06-12 to 2026-06-17"),
         ("what did we decide before March?", "before 2026-03-01"),

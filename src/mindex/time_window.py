@@ -209,6 +209,8 @@ def _windows(text: str, today: date) -> Iterator[TimeWindow]:
             first, end = atom.span[0], following.span[1]
             if first > following.span[0]:  # from November to March
                 first = _years_later(first, -1)
+            if first >= end:  # the later day comes first
+                first, end = following.span[0], atom.span[1]
             reached = following.end
             yield _window(text, atom.start, following.end, first, end)
             continue

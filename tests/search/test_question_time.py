@@ -118,6 +118,23 @@ def test_an_event_in_the_store_dates_a_window(memory: Memory) -> None:
     assert not any("is read as" in note for note in memory.search("how to cook before the move", now=TODAY).notes)
 
 
+@pytest.mark.parametrize("day", ["2026-06-17", "2026-06-16"])
+def test_an_event_of_today_dates_its_own_day(memory: Memory, day: str) -> None:
+    event = add(memory, day, "The move to the new office was easy")
+    add(memory, "2026-01-05", "We bought desks for the attic")
+    desks = add(memory, day, "We bought desks for the office")
+    answer = memory.search("which desks did we buy after the move", now="2026-06-17T13:00")
+    assert answer.hits[0].record.id == desks
+    assert any(f"'after the move' is read as {day} to 2026-06-17, by {event}" in note for note in answer.notes)
+
+
+def test_an_event_that_is_to_come_names_no_window(memory: Memory) -> None:
+    add(memory, "2026-06-10", "The move to the new office is on 1 July 2026")
+    add(memory, "2026-06-11", "We bought desks for the office")
+    answer = memory.search("which desks did we buy after the move", now=TODAY)
+    assert not any("is read as" in note for note in answer.notes)
+
+
 def test_the_latest_prefers_newer_hits(memory: Memory) -> None:
     add(memory, "2026-02-02", "The dentist cleaned the teeth of Mara")
     add(memory, "2026-05-02", "The dentist cleaned the teeth of Jonas")

@@ -134,8 +134,11 @@ def _event_time(store: Store, text: str, now: int, filters: Filters) -> QueryTim
     phrase = f"{found[0]} {event[0].strip()}"
     if found["before"]:
         return QueryTime(phrase, f"before {_day(first)}, by {record.id}", None, first, now, past=True, about=record.id)
+    if first > now:
+        return None
     shown = f"{_day(first)} to {_day(now)}, by {record.id}"
-    return QueryTime(phrase, shown, end, max(now, end), now, about=record.id)
+    # Of an event of today, its own day: nothing can be later.
+    return QueryTime(phrase, shown, end if end < now else first, max(now, end), now, about=record.id)
 
 
 def _entry_about(store: Store, words: str, least: int, now: int, filters: Filters) -> Record | None:
