@@ -14,6 +14,7 @@ import pytest
 
 from mindex.memory import Memory
 from mindex_compat.memory_search.observations import MAX_CONCEPTS, TYPES, concepts, observation_type
+from mindex_compat.memory_search.passages import Passages
 from mindex_compat.memory_search.search import moment
 from tests.conftest import write
 from tests.mcp.team import KEYWORD, LONG, Team, bearer, team_server
@@ -252,6 +253,20 @@ def test_a_named_index_is_a_separate_database(docs: Path) -> None:
     assert ms("--index", "journal", "collection", "add", "log").code == 0
     assert "day.md" in ms("--index", "journal", "search", "zeppelin", "-f", "files").out
     assert "No matches" in ms("search", "zeppelin").out
+
+
+def test_a_list_of_files_reads_the_files_once(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory() as memory:
+        files = memory.collections.documents(limit=9)
+        read: list[int] = []
+
+        def documents(_: object, *, limit: int) -> object:
+            read.append(limit)
+            return files
+
+        monkeypatch.setattr(type(memory.collections), "documents", documents)
+        found = Passages(memory).find("architecture.md,auth,tokens.md:3")
+    assert len(found) == 3 and len(read) == 1
 
 
 # ── facts, context, sessions ──────────────────────────────────────────────────────────────────────────────────

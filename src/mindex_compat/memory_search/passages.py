@@ -176,13 +176,15 @@ class Passages:
 
     def _files_with(self, part: str) -> list[Document]:
         """Return the files whose path is this, else those that contain it."""
-        named = [
-            (self.path(one.collection, one.path), one) for one in self._memory.collections.documents(limit=_MAX_FILES)
-        ]
         part = part.replace("\\", "/")
-        return [one for path, one in named if part in (path, one.path)] or [
-            one for path, one in named if part.lower() in path.lower()
+        return [one for path, one in self._files if part in (path, one.path)] or [
+            one for path, one in self._files if part.lower() in path.lower()
         ]
+
+    @cached_property
+    def _files(self) -> list[tuple[str, Document]]:
+        documents = self._memory.collections.documents(limit=_MAX_FILES)
+        return [(self.path(one.collection, one.path), one) for one in documents]
 
     def _address(self, file: Document) -> str:
         return f"doc://{file.collection}/{file.path}"
