@@ -105,8 +105,9 @@ class MemoryEntries:
             now = now_ms()
             for source, target, kind, weight in links:
                 if source in tables.records and target in tables.records:
-                    tables.links[source, kind, target] = Link(target, kind, weight, now)
-                    tables.links[target, kind, source] = Link(source, kind, weight, now)
+                    for one, other in ((source, target), (target, source)):
+                        known = tables.links.get((one, kind, other))
+                        tables.links[one, kind, other] = Link(other, kind, weight, known.created_at if known else now)
 
     def log_access(self, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:  # noqa: ARG002
         """Count the accesses and log them, without an end."""

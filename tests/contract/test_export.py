@@ -200,6 +200,14 @@ def test_links_are_restored_where_both_ends_exist(store: Store) -> None:
     assert (store.entries.linked("one", "near"), store.entries.linked("two", "near")) == (("two",), ())
 
 
+def test_a_link_that_is_found_again_keeps_its_time(store: Store) -> None:
+    store.entries.add([memory_of("one"), memory_of("two")], by="me")
+    store.entries.restore_links([("one", Link("two", "near", 0.5, 7)), ("two", Link("one", "near", 0.5, 7))])
+    store.entries.link([("two", "one", "near", 0.75)])
+    links = {row.record.id: row.links for row in exported(store)}
+    assert links == {"one": (Link("two", "near", 0.75, 7),), "two": (Link("one", "near", 0.75, 7),)}
+
+
 def test_an_extraction_is_restored_with_its_turn(store: Store) -> None:
     restored(store, [ExportRow(turn("t", "s", 1), extraction=Extraction(5, 2)), ExportRow(turn("u", "s", 2))])
     assert (store.entries.is_unextracted("t"), store.entries.is_unextracted("u")) == (False, True)

@@ -227,7 +227,7 @@ class EntryStore(Protocol):
     def link(self, links: Sequence[NewLink]) -> None:
         """Link pairs of records in both directions, or set the weights of their links, in one transaction.
 
-        A pair of which one does not exist is left out.
+        A pair of which one does not exist is left out. A link that exists keeps its time.
         """
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:

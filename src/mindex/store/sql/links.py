@@ -17,7 +17,8 @@ _PUT = """
 INSERT INTO links (source, target, kind, weight, created_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (source, kind, target) DO {otherwise}
 """
-_SET = _PUT.format(otherwise="UPDATE SET weight = excluded.weight, created_at = excluded.created_at")
+# The time stays the first one: what embeds an imported record finds its links again.
+_SET = _PUT.format(otherwise="UPDATE SET weight = excluded.weight")
 _ADD = _PUT.format(otherwise="NOTHING")
 # Links are stored in both directions, so every end is the source of one.
 _PAIRS = """
