@@ -416,6 +416,8 @@ def test_the_timeline_lists_the_events_between_two_times(memory: Memory) -> None
     assert [event.action for event in memory.timeline.events("1d")] == ["add", "forget", "add"]
     assert [event.summary for event in memory.timeline.events("1d", query="story")] == ["another story"]
     assert memory.timeline.events("2001", "2002") == ()
+    with pytest.raises(UsageError, match="after '2002' is later than before '2001'"):
+        memory.timeline.events("2002", "2001")
     assert len(memory.timeline.events("1d", limit=2)) == 2
 
 

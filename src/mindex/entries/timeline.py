@@ -45,6 +45,8 @@ class Timeline:
         scope = agent or self._default_agent
         until = parse_time(before) if before else now_ms() + 1
         start = parse_time(after) if after else until - DEFAULT_DAYS * DAY_MS
+        if after and before and start > until:
+            raise UsageError(f"after '{after}' is later than before '{before}'", "exchange the two times")
         events: list[TimelineEvent] = []
         for change in self._store.entries.changes_between(start, until, newest_first=not after):
             record = change.after
