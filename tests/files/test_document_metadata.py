@@ -49,6 +49,22 @@ def test_code_gives_no_tags(text: str) -> None:
     assert chunk_tags(text) == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Version ## {: #version }", "## 1.32.0 ## {: #hatchling-v1.32.0 .cls }", "# Setup {#setup}",
+        "# Setup { #setup .wide }", "[Go](x){ .md-button #go }", "{:.note #why}", '# Code {title="a b" #sample key=1}',
+    ],
+)  # fmt: skip
+def test_an_attribute_list_gives_no_tags(text: str) -> None:
+    assert chunk_tags(text) == ()
+    assert chunk_tags(f"{text}\n\nLater: #todo") == ("todo",)
+
+
+def test_braces_around_other_text_hide_no_tag() -> None:
+    assert chunk_tags("{see the #todo list} and {: open #later") == ("todo", "later")
+
+
 def test_inline_tags_are_tags() -> None:
     text = (
         "#recipe for Sunday, see (#oat-milk) and #größe, #project/alpha/beta: done #2024plan.\n- [ ] call Ann #todo\n"

@@ -19,6 +19,10 @@ MAX_TAGS = 30
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,80})`(?!`)")
 
+# `{#id}`, `{ #id .class key=value }`, `{: #id }` of pandoc, kramdown and MkDocs: an id in it is not a tag.
+_ATTRIBUTE = r"""(?:[#.][^\s{}]++|[\w:-]++=(?:"[^"\n]*+"|'[^'\n]*+'|[^\s{}"']++))"""
+_ATTRIBUTE_LIST = re.compile(rf"\{{(?::[^{{}}\n]*+|[ \t]*+{_ATTRIBUTE}(?:[ \t]++{_ATTRIBUTE})*+[ \t]*+)\}}")
+
 # `#tag` as in Obsidian: not at the start of indented code, not `#123`, and no colour.
 _INLINE_TAG = re.compile(
     r"(?:^ {0,3}|(?<=\S)[ \t]+|(?<=\()(?<!\]\())#(?P<tag>(?=[\d_/-]*[^\W\d_])[\w/-]{1,64})(?=[\s.,;:!?)\]\"'*]|$)",
@@ -109,7 +113,9 @@ def without_code_spans(prose: str) -> str:
 
 
 def _inline_tags(prose: str) -> Iterator[str]:
-    for match in _INLINE_TAG.finditer(without_code_spans(prose)) if "#" in prose else ():
+    if "#" not in prose:
+        return
+    for match in _INLINE_TAG.finditer(_ATTRIBUTE_LIST.sub("", without_code_spans(prose))):
         tag = match["tag"].strip("/-")
         if tag and not _COLOUR.fullmatch(tag):
             yield tag
