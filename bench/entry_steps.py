@@ -109,7 +109,7 @@ def _stored(steps: Steps, store: SqliteEntries, records: Sequence[Record]) -> No
     connection = steps.time("begin and commit", write.__enter__)
     bulk = steps.time(
         "hashes, look-up of duplicates",
-        lambda: entry_statements.SqliteBulkStatements(connection, now_ms(), engine.database.batch, records),
+        lambda: entry_statements.SqliteBulkStatements(connection, now_ms(), "", records),
     )
     steps.time("numbers, changes", lambda: [rules.add(bulk, record, by="main") for record in records])
     (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()

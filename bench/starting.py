@@ -197,11 +197,16 @@ def resident(ground: Ground) -> Row:
         least = bare.memory()
     with Server(mindex_command("--db", database, "serve", "--root", scratch), ground.work) as server:
         server.initialize()
-        tiers = [server.call("search", query=question)["tier"] for question in _asked(ground, 5, ground.sizes.searches)]
+        tiers = [
+            server.call("search", query=question).get("tier", "hybrid")
+            for question in _asked(ground, 5, ground.sizes.searches)
+        ]
         after_searches, file_backed = server.memory(), server.memory("RssFile")
         embedded = server.call("index", path="new")["embedded"]
         after_index = server.memory()
-        tiers += [server.call("search", query=q)["tier"] for q in _asked(ground, 6, ground.sizes.searches // 5)]
+        tiers += [
+            server.call("search", query=q).get("tier", "hybrid") for q in _asked(ground, 6, ground.sizes.searches // 5)
+        ]
         after_all, peak = server.memory(), server.memory("VmHWM")
     shutil.rmtree(scratch)
     most = max(after_searches, after_index, after_all)

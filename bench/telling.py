@@ -139,7 +139,7 @@ def lookup(ground: Ground) -> Row:
 def _look_up(memory: Memory, record: Record) -> None:
     """What a new memory is compared with: near-duplicates and conflicts."""
     related = find_related(memory.store, record)
-    similar_among(record, related, ("fact",), but=conflicting(record, conflict_candidates(related)))
+    similar_among(record, related, ("fact",), but=conflicting(record, conflict_candidates(related, record.text)))
 
 
 def bulk(ground: Ground) -> Row:

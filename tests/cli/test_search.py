@@ -392,7 +392,7 @@ def test_a_csv_or_markdown_that_was_cut_has_a_note(mindex: Mindex, shared: Path)
     assert note in ran.err
     assert mindex("search", "Redis", "--format", "md", "--budget", 400).out.endswith(f"\n\n{note}")
     (row, _) = csv.DictReader(io.StringIO(mindex("search", "Redis", "--format", "csv", "--budget", 150).out))
-    assert (row["text"][:8], row["truncated"]) == ("Each clu", "true")
+    assert "redis" in row["text"].lower() and row["truncated"] == "true"
 
 
 def test_json_and_another_format_contradict(mindex: Mindex, shared: Path) -> None:

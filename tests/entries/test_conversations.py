@@ -65,7 +65,7 @@ def test_a_session_is_made_when_none_is_given(memory: Memory) -> None:
 def test_one_side_of_a_turn_may_be_empty_but_not_both(memory: Memory, user: str, agent: str) -> None:
     record, _ = memory.conversations.add(user, agent)
     assert record.text.endswith(": hello")
-    with pytest.raises(UsageError, match="both sides"):
+    with pytest.raises(UsageError, match="both messages"):
         memory.conversations.add(" ", "")
 
 
@@ -175,7 +175,7 @@ def test_a_long_message_is_found_by_the_meaning_of_its_middle(tmp_path: Path) ->
 
 def test_the_text_of_a_turn_cannot_be_updated(memory: Memory) -> None:
     (id_,) = talk(memory, 1)
-    with pytest.raises(UsageError, match="made of its fields"):
+    with pytest.raises(UsageError, match="made from its fields"):
         memory.update(id_, text="something else")
 
 

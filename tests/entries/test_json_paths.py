@@ -73,7 +73,7 @@ def test_a_malformed_path_is_an_error(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["b", "a.x", "list[3]", "list[-4]", "a.b.c", "list.a", "a[0]"])
 def test_a_path_to_nothing_is_not_found(path: str) -> None:
-    with pytest.raises(NotFoundError, match="there is nothing at"):
+    with pytest.raises(NotFoundError, match="there is no value at"):
         json_paths.value_at({"a": {"b": 1}, "list": [1, 2, 3]}, path)
 
 

@@ -557,7 +557,7 @@ def test_the_past_is_searched_by_meaning_too(model_memory: Memory) -> None:
     model_memory.update(added.id, text="the dog sleeps in the garden")
     answer = model_memory.search("company earnings", as_of=then)
     assert answer.hits[0].record.text == "quarterly revenue grew by a third"
-    assert any("as it stood then" in note for note in answer.notes)
+    assert any("as they were then" in note for note in answer.notes)
 
 
 # ── any order ─────────────────────────────────────────────────────────────────────────────────────────────────

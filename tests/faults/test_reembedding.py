@@ -198,7 +198,7 @@ async def test_a_server_that_runs_answers_from_the_new_space_without_a_restart(d
         result = structured(await client.call_tool("search", {"query": QUESTIONS[0], "view": "compact"}))
         assert "tier" not in result, result  # the usual one is not named
         assert not [note for note in result.get("notes", []) if "no confident match" not in note], result
-        return [(hit["id"], hit["score"]) for hit in result["results"]]
+        return [(hit["id"], hit["relevance"]) for hit in result["results"]]
 
     async with Client(parameters) as client:
         first = await asked(client)

@@ -182,7 +182,7 @@ def test_a_root_inside_or_around_an_indexed_one_is_refused_by_name(keyword_memor
     index(keyword_memory, handbook)
     with pytest.raises(CollectionError, match="inside the collection 'handbook'"):
         index(keyword_memory, handbook / "domains")
-    with pytest.raises(CollectionError, match="holds the collection 'handbook'"):
+    with pytest.raises(CollectionError, match="contains the collection 'handbook'"):
         index(keyword_memory, handbook.parent)
 
 

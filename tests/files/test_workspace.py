@@ -264,7 +264,7 @@ def test_a_workspace_inside_an_indexed_folder_is_indexed_with_it(
 
 def test_a_workspace_around_an_indexed_folder_is_refused(memory: Memory, workspace: Path) -> None:
     memory.index(write(workspace / "docs", {"a.md": "alpha"}))
-    with pytest.raises(CollectionError, match="holds the collection 'docs'"):
+    with pytest.raises(CollectionError, match="contains the collection 'docs'"):
         memory.collections.workspace()
 
 

@@ -103,7 +103,7 @@ async def test_search_returns_a_passage_as_text_and_as_json(client: Client) -> N
     result = await client.call_tool("search", {"query": "allkeys-lfu"})
     assert not result.is_error
     first = structured(result)["results"][0]
-    assert first["at"] == "domains/caching/redis.md:30-31"  # of the lines 15 to 34
+    assert first["at"] == "domains/caching/redis.md:30-33"  # of the lines 15 to 34
     assert indent(first["text"], "  ") in text(result)
     assert f"{first['id']} · {first['at']} · Redis TTL and eviction policies" in text(result)
     assert structured(result)["tier"] == "keyword"

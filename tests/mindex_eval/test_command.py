@@ -306,7 +306,7 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     (tmp_path / "afile").write_text("words")
     kept = run_here("eval", garden, "--keep", tmp_path / "afile")
     is_one_error(kept, f"nothing can be kept in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
-    is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "no mode 'fuzzy'", code=2)
+    is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "unknown mode 'fuzzy'", code=2)
     is_one_error(run_here("eval", garden, "--silence"), "needs foreign questions", code=2)
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "separate tables", code=2)

@@ -192,7 +192,7 @@ def test_silence_is_measured_where_it_is_expected(tmp_path: Path, cache: Store) 
 def test_what_answers_say_of_themselves_is_noted(garden: Path, cache: Store) -> None:
     with asking(garden, cache) as (found, runner):
         run = measure(runner, found.questions, "hybrid")
-    assert run.notes == ("7 of 7 answers: no embedder is configured",)
+    assert run.notes[0] == "7 of 7 answers: no embedder is configured"
 
 
 # ── which rows ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,7 +216,7 @@ def test_the_rows_follow_what_is_configured_and_asked_for(
 
 
 def test_a_row_that_does_not_exist_is_an_error(no_model: None) -> None:
-    with pytest.raises(UsageError, match="no mode 'fuzzy'"):
+    with pytest.raises(UsageError, match="unknown mode 'fuzzy'"):
         variants_of(EvaluationOptions(variants=("fuzzy",)))
 
 

@@ -226,7 +226,7 @@ def test_a_tokenizer_that_cannot_join_a_pair(tmp_path: Path) -> None:
 def test_a_score_that_is_not_a_number_is_an_error(tmp_path: Path, number: float) -> None:
     reranker = local(onnx_models.cross_encoder(tmp_path / "pairs", worth(key=number)))
 
-    with pytest.raises(RerankError, match="no number"):
+    with pytest.raises(RerankError, match="not a number"):
         reranker.score("cache", ["door", "key"])
 
 

@@ -65,11 +65,11 @@ def test_by_default_the_request_does_not_name_dimensions(server: ModelServer, pr
 
 @pytest.mark.parametrize("provider", ["local", "lmstudio", "cloudflare", "llama-cpp", "groq"])
 def test_a_provider_that_cannot_shorten_says_so(provider: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"{provider} cannot be asked for 16 dimensions") as failed:
+    with pytest.raises(ConfigError, match=f"{provider} cannot shorten vectors to 16 dimensions") as failed:
         create_embedder(ProviderSettings(provider, "m", dimensions=16))
     assert "embedding.dimensions to 0" in failed.value.hint
     options = {"embedding.provider": provider, "embedding.dimensions": 16}
-    with pytest.raises(ConfigError, match=f"{provider} cannot be asked for 16 dimensions"):
+    with pytest.raises(ConfigError, match=f"{provider} cannot shorten vectors to 16 dimensions"):
         Memory(tmp_path / "memory.db", options=options)
     assert not (tmp_path / "memory.db").exists()
 
@@ -94,7 +94,7 @@ def test_a_length_that_the_provider_cannot_make_is_refused_before_anything_is_st
         other.add("Ferries leave at noon")
         other.transfer.export(tmp_path / "brought.jsonl")
     monkeypatch.setenv("MINDEX_EMBEDDING_DIMENSIONS", "128")
-    is_one_error(run_here(*write_command), "the provider local cannot be asked for 128 dimensions")
+    is_one_error(run_here(*write_command), "the provider local cannot shorten vectors to 128 dimensions")
     monkeypatch.delenv("MINDEX_EMBEDDING_DIMENSIONS")
     with Memory(tmp_path / "memory.db", options={"embedding.provider": "none"}) as memory:
         assert memory.status().records == {}

@@ -151,7 +151,7 @@ def test_a_folder_that_is_not_an_export_is_an_error(memory: Memory, tmp_path: Pa
 
 
 def test_a_missing_file_is_not_found(memory: Memory, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="not there"):
+    with pytest.raises(NotFoundError, match="there is no file"):
         memory.transfer.import_(tmp_path / "missing.jsonl")
 
 

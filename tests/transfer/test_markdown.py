@@ -192,7 +192,7 @@ def test_only_the_owner_can_read_the_folder(memory: Memory, tmp_path: Path) -> N
 
 
 def test_markdown_has_no_stream_and_no_vectors(memory: Memory, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="folder of texts"):
+    with pytest.raises(UsageError, match="written to a folder"):
         memory.transfer.export(tmp_path / "out", format="markdown", vectors=True)
     with pytest.raises(UsageError, match="unknown format"):
         memory.transfer.export(tmp_path / "out", format="pdf")  # type: ignore[arg-type]

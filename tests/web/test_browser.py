@@ -137,7 +137,7 @@ def test_a_conflict_is_settled(team: Team, page: Any, choice: str) -> None:
         page.get_by_role("button", name="Merge").click()
     page.locator(".message").wait_for()
     page.goto(f"{team.url}/conflicts")
-    page.get_by_text("No memory is in conflict").wait_for()
+    page.get_by_text("No memory conflicts with another").wait_for()
 
 
 def index_many(team: Team, page: Any) -> None:

@@ -221,7 +221,7 @@ def test_of_two_memories_in_conflict_one_is_kept(team: Team, browser: Browser) -
     assert SIXTEEN in page
     keep, drop = id_of(team, SIXTEEN), id_of(team, FOURTEEN)
     page = browser.send("/conflicts/keep", keep=keep, drop=drop).text
-    assert "No memory is in conflict" in page
+    assert "No memory conflicts with another" in page
     assert team.memory.entries.find(drop).superseded_by == keep
     number = re.search(r'name="change" value="(\d+)"', page)
     assert number is not None
@@ -235,7 +235,7 @@ def test_both_memories_in_conflict_are_kept_for_different_things(team: Team, bro
     refused = browser.send("/conflicts/both", id=one, other=other, context="here", other_context="here")
     assert refused.status_code == 400
     page = browser.send("/conflicts/both", id=one, other=other, context="production", other_context="staging")
-    assert "No memory is in conflict" in page.text
+    assert "No memory conflicts with another" in page.text
     assert {team.memory.entries.find(id_).context for id_ in (one, other)} == {"production", "staging"}
 
 

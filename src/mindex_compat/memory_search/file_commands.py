@@ -57,7 +57,8 @@ def _pull(root: Path) -> None:
     except OSError as error:
         raise UsageError(f"cannot run git: {error}", "install it, or leave --pull out") from None
     if done.returncode:
-        note(f"{root} was not pulled: {(done.stderr.strip() or 'git failed').splitlines()[-1]}")
+        lines = done.stderr.strip().splitlines() or ["git failed"]
+        note(f"{root} was not pulled: {next((line for line in lines if line.startswith('fatal:')), lines[-1])}")
 
 
 def _print_index(program: Program, report: IndexReport, gone: list[str] | None = None) -> None:
