@@ -209,6 +209,7 @@ octopus key | API-<up26> | |
 harness key | pat.<url22>.<an24>.<an20> | |
 sourcegraph token | sgp_<hex16>_<hex40> | |
 aws access key | AKIA<cap16> | | AWS_ACCESS_KEY_ID
+aws access key of any digits | AKIA<up16> | AWS access key | AWS_ACCESS_KEY_ID
 aws temporary key | ASIA<cap16> | |
 aws secret key | <base40> | AWS secret access key | AWS_SECRET_ACCESS_KEY
 aws bedrock key | ABSK<base120> | |

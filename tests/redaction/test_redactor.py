@@ -177,6 +177,7 @@ def test_tokens_in_assignments_are_replaced(key: str, form: str) -> None:
         "secretName: my-app-tls",
         "| Name | Password | Token |\n|---|---|---|\n| bob | string | required |",
         "sk-learn and sk-learn-contrib-style-estimators, ghp_ alone, AKIA alone",
+        "part AKIAZ7QF3KD9XPLM2WNT of the drawsheet, aws: AKIA0000000000000000, AWS key AKIAZ7QF3KD9XPLM2WNT7",
         f"commit {HEX[:40]}",
         f"sha256:{HEX}",
         "123e4567-e89b-12d3-a456-426614174000",
@@ -208,6 +209,14 @@ def test_tokens_in_assignments_are_replaced(key: str, form: str) -> None:
 def test_ordinary_text_is_unchanged(line: str) -> None:
     assert REDACT.redact(line) == RedactionResult(line)
     assert REDACT.find(line) == ()
+
+
+@pytest.mark.parametrize(
+    "form", ["AWS_ACCESS_KEY_ID={}", "the Amazon key is {}.", '"accessKeyId": "{}"', "{} is our AWS id"]
+)
+def test_an_aws_key_id_of_any_digits_is_found_beside_a_word_for_it(form: str) -> None:
+    key = "AKIA" + "Z7QF3KD9XPLM2WNT"
+    assert Redactor().redact_text(form.format(key)) == form.format("[redacted:aws-key]")
 
 
 def test_only_the_password_of_a_connection_string_is_replaced() -> None:

@@ -20,6 +20,7 @@ _PLACEHOLDER = re.compile(
     r"|[\w.]*(?:private|public)_?key|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
     re.IGNORECASE,
 )
+_AWS_WORD = re.compile(r"(?<![a-z])(?:aws|amazon)(?![a-z])|access[ _-]?key", re.IGNORECASE)
 _EXPRESSION = re.compile(
     r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*!][A-Za-z_.:]+$|\W*$"
     r"|(?:[a-z]{2,20}_){1,3}(?:password|passwd|pwd)\d{0,2}$"
@@ -184,6 +185,12 @@ def is_mixed(match: re.Match[str]) -> bool:
 def is_not_sample(match: re.Match[str]) -> bool:
     """The keys in Amazon's documentation contain EXAMPLE."""
     return "EXAMPLE" not in match[0]
+
+
+def is_named_aws_key(match: re.Match[str]) -> bool:
+    """A key id with digits that Amazon's own have not (0, 1, 8, 9), beside a word for one."""
+    beside = _before(match) + " " + match.string[match.end() : match.end() + 20]
+    return is_not_sample(match) and len(set(match[0])) > 6 and bool(_AWS_WORD.search(beside))
 
 
 def has_jwt_header(match: re.Match[str]) -> bool:
