@@ -61,6 +61,15 @@ def test_one_note_ends_the_first_of_several_conflicts_and_names_the_list_of_all(
     assert answer.notes[-1].endswith("supersedes the other one; `Memory.get('conflicts')` shows all conflicts")
 
 
+def test_a_conflict_of_weak_hits_is_shown_without_a_note(keyword_memory: Memory) -> None:
+    memory = keyword_memory
+    older, newer = memory.add("Standup is at 9:30").id, memory.add("Standup is at 10:00").id
+    answer = memory.search("standup pancake recipe with maple syrup", weak=True)
+    assert all(hit.weak for hit in answer.hits)
+    assert conflicts(answer) == {older: [newer], newer: [older]}
+    assert not any("supersedes" in note for note in answer.notes)
+
+
 def test_every_view_names_the_other_memory_in_text_and_json(keyword_memory: Memory) -> None:
     memory = keyword_memory
     older, newer = memory.add("Standup is at 9:30").id, memory.add("Standup is at 10:00").id

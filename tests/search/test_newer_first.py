@@ -66,6 +66,17 @@ def test_a_query_that_asks_for_the_past_keeps_its_order_and_says_so(memory: Memo
     assert any("asks for the past" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize(
+    "query", ["what did we do in March 2026", "the previous pancake recipe with maple syrup for the API"]
+)
+def test_a_mere_time_and_weak_hits_get_no_note_on_the_past(memory: Memory, query: str) -> None:
+    add(memory, "The API listens on port 8443", MARCH)
+    add(memory, "The API listens on port 9443", MARCH + 1)
+    answer = memory.search(query, weak=True)
+    assert len(answer.hits) == 2 and all(hit.older is None for hit in answer.hits)
+    assert not any("asks for the past" in note for note in answer.notes)
+
+
 def test_what_may_both_hold_keeps_its_order(memory: Memory) -> None:
     say(memory, "Jonas likes tea", "2026-03-02")
     say(memory, "Jonas likes coffee", "2026-05-02")

@@ -14,7 +14,7 @@ from mindex.store.base import Store
 
 
 def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
-    """The answer with the open conflicts of each memory in it, and a note how to end the first of them."""
+    """The answer with the open conflicts of each memory in it, and how to end the first one of a confident hit."""
     now = now_ms()
     memories = [hit.record.id for hit in answer.hits if _may_conflict(hit.record, now)]
     known = answer.conflict_links
@@ -31,9 +31,9 @@ def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
     for id_, others in linked.items():
         found[id_] = open_conflicts(records[id_], [records[other] for other in others if other in records])
     hits = tuple(replace(hit, conflicts=found.get(hit.record.id, ())) for hit in answer.hits)
-    pairs = list(dict.fromkeys(_pairs(hits)))
+    pairs = list(dict.fromkeys(_pairs(hit for hit in hits if not hit.weak)))
     if not pairs:
-        return answer
+        return replace(answer, hits=hits)
     older, newer = by_age(*(records[id_] for id_ in pairs[0]))
     note = conflict_note(newer.id, older.id, guidance, more=len(pairs) > 1)
     return replace(answer, hits=hits, notes=(*answer.notes, note) if note else answer.notes)

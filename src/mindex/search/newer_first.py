@@ -7,7 +7,7 @@ a word of the query: a page costs at most a few hundred comparisons.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from mindex.datatypes import Query, Record
@@ -30,11 +30,15 @@ _STEM = 5  # letters of a word of the query that a sentence must have
 
 @dataclass(frozen=True, slots=True)
 class NewerFirst:
-    """The older hits of a page, each with the newer one; the conflict links that were read; a note."""
+    """The older hits of a page, each with the newer one; the conflict links that were read; a note.
+
+    The note is about the hits in `differing`, and is worth saying if one of them is confident.
+    """
 
     older: Mapping[str, Older]
     links: Mapping[str, tuple[str, ...]]
     note: str = ""
+    differing: frozenset[str] = frozenset()
     moved: bool = False  # whether the order may have changed
 
 
@@ -43,7 +47,7 @@ def put_newer_first(
 ) -> NewerFirst:
     """Add to the scores what orders hits with different values of one thing by date. `order`: the best hits first.
 
-    A query that asks for the past keeps its order, and the note says so.
+    A query that asks for the past keeps its order, and the note says so, unless the query asks for nothing but a time.
     """
     if query.filters.as_of is not None:
         return NewerFirst({}, {})
@@ -58,9 +62,10 @@ def put_newer_first(
         return NewerFirst({}, links)
     word = query.time.phrase if query.time is not None and query.time.past else past_word(query.text)
     if word:
-        return NewerFirst(
-            {}, links, f"different values of one thing in the order of relevance: '{word}' asks for the past"
-        )
+        if query.time is not None and query.time.only:
+            return NewerFirst({}, links)
+        note = f"different values of one thing in the order of relevance: '{word}' asks for the past"
+        return NewerFirst({}, links, note, frozenset(chain.from_iterable((*pairs, *counted))))
     for group in _groups((*pairs, *counted)):
         newest_first = sorted(group, key=lambda id_: (-_date(records[id_]), -(records[id_].number or 0), id_))
         for one in scores:

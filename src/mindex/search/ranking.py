@@ -113,8 +113,8 @@ def rank(
     newer = put_newer_first(store, query, records, compared, (scores,) if scores is judged else (scores, judged))
     if newer.moved:
         order = scores.ordered()
-    notes += (newer.note,) if newer.note else ()
     chances = {id_: relevance(one) for id_, one in judged.total.items()}
+    notes += (newer.note,) if any(chances.get(id_, 0.0) >= floor for id_ in newer.differing) else ()
     kept = order if shows_weak else [id_ for id_ in order if chances.get(id_, 0.0) >= floor]
     confident = any(chances.get(id_, 0.0) >= floor for id_ in kept)
     if not confident:
