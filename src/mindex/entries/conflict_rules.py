@@ -11,6 +11,7 @@ from mindex.lexicon import meaning as known
 from mindex.values import dataclass, replace
 
 _MAX_CHANGED = 2  # values at once
+_MIN_DENIED = 3  # words with a meaning: a subject, a verb and what it is about
 _MAX_WORDS = 3  # of a value: more is a phrase that rules cannot judge
 
 
@@ -33,6 +34,8 @@ def find_difference(older: str, newer: str) -> Difference | None:
     """Return why two texts cannot both hold, and whether the newer one is an update; None if they can."""
     for one in statements(older, without_details=True):
         for other in statements(newer):
+            if one.shortened and not other.update:
+                continue
             if why := _conflict(one, other):
                 return Difference(why, _is_update(one, other), _value_before(why))
     return None
@@ -42,6 +45,10 @@ def _is_update(one: Statement, other: Statement) -> bool:
     is_weekday = any(value.parts[0][0] == "weekday" for value in one.values)
     if is_weekday and one.negated == other.negated and not _is_scheduled(one):
         return False  # one more day, perhaps
+    if one.negated != other.negated and not _same_words(one, other):
+        return False  # the detail that the newer one leaves out may hold
+    if one.shortened and not other.negated:
+        return False  # a second employer, perhaps
     if not other.corrects:
         return other.update
     values = {word for value in one.values for word in value.text.casefold().split()}
@@ -143,9 +150,19 @@ def _same_words(one: Statement, other: Statement) -> bool:
 
 
 def _denial(one: Statement, other: Statement) -> str:
-    if one.event != other.event or not _same_words(one, other):
+    if one.event != other.event or not (_same_words(one, other) or _denies_more(one, other)):
         return ""
     return f"only {'the older' if one.negated else 'the newer'} is negated"
+
+
+def _denies_more(one: Statement, other: Statement) -> bool:
+    """Whether the older one says what the newer one denies, with a detail behind it: `coffee with milk`."""
+    shared = _common(one.words, other.words)
+    if not (other.negated and other.update) or shared != len(other.words) or shared == len(one.words):
+        return False
+    detail = fold(one.words[shared].text)
+    has_object = sum(word.content for word in other.words) >= _MIN_DENIED
+    return has_object and detail in known.PREPOSITIONS and detail not in known.BOUNDS
 
 
 def _opposites(one: Statement, other: Statement) -> str:

@@ -99,6 +99,7 @@ class Statement:
     first: str  # the first word, folded
     update: bool = False  # it says that something else held before: `now`, `moved to`, `no longer`
     corrects: str = ""  # the stem of the value that it says is wrong: `port 9443, not 8443`
+    shortened: bool = False  # without a role, or who else is there: only an update is compared with it
 
     @property
     def content(self) -> frozenset[str]:
@@ -113,16 +114,22 @@ def sentences(text: str) -> list[str]:
 def statements(text: str, *, without_details: bool = False) -> tuple[Statement, ...]:
     """The statements of the first five sentences of a text.
 
-    `without_details` adds what a sentence says without what follows its first number: a newer and shorter sentence
-    changes the number, and seldom repeats the rest.
+    `without_details` adds what a sentence says without what follows its first number, and without a person's role: a
+    newer and shorter sentence changes the number or the place, and seldom repeats the rest.
     """
     found: list[Statement] = []
     for part in _SENTENCE_END.split(text.strip())[:_MAX_SENTENCES]:
         if not part.strip() or len(part) > _LONGEST:
             continue
-        found.append(_read(part))
-        if without_details and (head := _head(_clause(part))):
+        whole = _read(part)
+        found.append(whole)
+        if not without_details:
+            continue
+        clause = _clause(part)
+        if head := _head(clause):
             found.append(_statement(_reworded(head, known.SAME)))
+        if not whole.negated and not whole.unclear and (short := _reworded(clause, known.LEFT_OUT)) != clause:
+            found.append(replace(_statement(_reworded(short, known.SAME)), shortened=True))
     return tuple(found)
 
 
@@ -132,7 +139,8 @@ def _read(sentence: str) -> Statement:
     corrected = known.pattern(known.CORRECTION).search(sentence) if "," in sentence else None
     if corrected:
         sentence = sentence[: corrected.start()].rstrip(", ")
-    clause = _clause(sentence)
+    denied = sentence if corrected else _denied(sentence)
+    clause = _clause(denied)
     plain = _reworded(clause, known.UPDATES)
     update = plain != clause or corrected is not None
     if update:
@@ -145,6 +153,18 @@ def _read(sentence: str) -> Statement:
         update=update,
         corrects=known.stem(corrected[1]) if corrected else "",
     )
+
+
+def _denied(sentence: str) -> str:
+    """`The lab no longer uses Redis` of `The lab no longer uses Redis, it uses NATS`; any other sentence as it is."""
+    denial, comma, rest = sentence.partition(",")
+    following = _WORD.findall(fold(rest))
+    if not comma or not following or following[0] not in known.OTHER_CLAUSE:
+        return sentence
+    if not known.LIMITS_DENIAL.isdisjoint(following):
+        return sentence
+    plain = _reworded(denial, known.UPDATES)
+    return denial if plain != denial and _statement(plain).negated else sentence
 
 
 def _clause(sentence: str) -> str:

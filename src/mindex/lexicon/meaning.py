@@ -111,6 +111,8 @@ BOUNDS = {word: bound for bound, group in _TABLE["bounds"].items() for word in w
 NEGATIONS = _words("negations")
 ANY_NEGATIONS = NEGATIONS | _words("weak_negations") | frozenset(words(_TABLE["weak_negations"]["other"]))
 UNCLEAR = _words("unclear")
+OTHER_CLAUSE = PRONOUNS | frozenset(words(_TABLE["other_clause"]))
+LIMITS_DENIAL = (UNCLEAR - {"but"}) | frozenset(map(fold, words(_TABLE["limits_denial"])))
 PARTIAL = _words("partial")
 REMINDERS = _words("reminders")
 
@@ -123,6 +125,7 @@ ONCE = _stems(_TABLE["once"])
 
 UPDATES = _rewritings(_TABLE["updates"])
 SAME = _rewritings(_TABLE["same"])
+LEFT_OUT = _rewritings(_TABLE["left_out"])
 CORRECTION: str = _TABLE["correction"]
 HISTORY: str = _TABLE["history"]
 SINCE: str = _TABLE["since"]
