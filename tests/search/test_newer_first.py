@@ -77,6 +77,48 @@ def test_a_mere_time_and_weak_hits_get_no_note_on_the_past(memory: Memory, query
     assert not any("asks for the past" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("what was the previous gateway port", "previous"),
+        ("which port did the gateway use before", "before"),
+        ("which port did the gateway use to have", "use to"),
+        ("which port the gateway used to have", "used"),
+    ],
+)
+def test_a_query_that_asks_for_the_past_names_what_was_superseded(memory: Memory, query: str, word: str) -> None:
+    older = memory.add("The gateway listens on port 8883").id
+    newer = memory.add("The gateway now listens on port 8884").id
+    answer = memory.search(query)
+    assert [hit.record.id for hit in answer.hits] == [newer]
+    assert (
+        f"'{word}' asks for the past: {older} (The gateway listens on port 8883) was superseded by {newer}; "
+        f"`Memory.history('{older}')` shows when" in answer.notes
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "which port does the gateway use",
+        "gateway port now",
+        'gateway port "previous"',
+        "what to use to find the gateway port",
+        "did the gateway port change to use 8884",
+    ],
+)
+def test_a_query_of_the_present_names_nothing_superseded(memory: Memory, query: str) -> None:
+    memory.add("The gateway listens on port 8883")
+    memory.add("The gateway now listens on port 8884")
+    assert not any("superseded" in note for note in memory.search(query).notes)
+
+
+def test_a_hit_that_superseded_nothing_has_no_note(memory: Memory) -> None:
+    memory.add("The gateway listens on port 8883")
+    memory.add("The printer listens on port 631")
+    assert not any("superseded" in note for note in memory.search("previous printer port").notes)
+
+
 def test_what_may_both_hold_keeps_its_order(memory: Memory) -> None:
     say(memory, "Jonas likes tea", "2026-03-02")
     say(memory, "Jonas likes coffee", "2026-05-02")

@@ -35,6 +35,7 @@ _GUIDANCE = Guidance(
     include_expired="--include-expired",
     settle="`mindex update {newer} --supersedes {older}`",
     all_conflicts="`mindex list --conflicts`",
+    history="`mindex history {id}`",
 )
 
 Printable: TypeAlias = "DataclassInstance | Mapping[str, object]"

@@ -14,6 +14,7 @@ class Guidance:
     include_expired: str = ""  # the option that shows what has expired; '' if there is none
     settle: str = ""  # how the memory {newer} replaces {older}, with which it is in conflict; '' where it cannot
     all_conflicts: str = ""  # what shows all conflicts
+    history: str = ""  # what shows the changes of the memory {id}
 
 
 LIBRARY = Guidance(
@@ -24,4 +25,5 @@ LIBRARY = Guidance(
     include_expired="include_expired=True",
     settle="`Memory.update('{newer}', supersedes='{older}')`",
     all_conflicts="`Memory.get('conflicts')`",
+    history="`Memory.history('{id}')`",
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mindex.datatypes import Filters
+from mindex.datatypes import Filters, Record
 from mindex.datatypes.guidance import Guidance
 from mindex.store.base import Store
 
@@ -25,6 +25,12 @@ def conflict_note(newer: str, older: str, guidance: Guidance, *, more: bool) -> 
     ended = guidance.settle.format(newer=newer, older=older)
     shows_all = f"; {guidance.all_conflicts} shows all conflicts" if more else ""
     return f"if {newer} is right: {ended} supersedes the other one{shows_all}"
+
+
+def replaced_note(word: str, older: Record, guidance: Guidance) -> str:
+    """Names a memory that no search of the present finds, for a query with a word that asks for the past."""
+    note = f"'{word}' asks for the past: {older.id} ({older.summary}) was superseded by {older.superseded_by}"
+    return f"{note}; {guidance.history.format(id=older.id)} shows when" if guidance.history else note
 
 
 def no_vectors_note(guidance: Guidance) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
-from mindex.datatypes import Query, Record
+from mindex.datatypes import Hit, Query, Record
 from mindex.datatypes.records import CONFLICT_LINK
 from mindex.datatypes.results import Older
+from mindex.search.guidance import replaced_note
 from mindex.search.judgement import Scores
 from mindex.search.time_words import past_word
 from mindex.store.base import Store
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # most pages have no turns and no conflict (tests/test_costs.
 _WINDOW = 10
 _STEP = 1e-6  # between the members of a group, in log-odds: all are shown with the relevance of the best
 _MAX_SENTENCES = 4  # of an entry
+_MAX_REPLACED = 3  # superseded memories that notes name
 _STEM = 5  # letters of a word of the query that a sentence must have
 
 
@@ -60,8 +62,7 @@ def put_newer_first(
     counted = _counted(query.text, [records[id_] for id_ in window])
     if not pairs and not counted:
         return NewerFirst({}, links)
-    word = query.time.phrase if query.time is not None and query.time.past else past_word(query.text)
-    if word:
+    if word := _asks_for_past(query):
         if query.time is not None and query.time.only:
             return NewerFirst({}, links)
         note = f"different values of one thing in the order of relevance: '{word}' asks for the past"
@@ -76,6 +77,25 @@ def put_newer_first(
     for (before, after), difference in sorted(pairs.items(), key=lambda pair: _date(records[pair[0][1]])):
         older.setdefault(before, Older(after, difference.before, _date(records[after])))
     return NewerFirst(older, links, moved=True)
+
+
+def replaced_notes(store: Store, query: Query, hits: Iterable[Hit]) -> tuple[str, ...]:
+    """For a query that asks for the past: which memories the hits superseded. A search finds only the present ones."""
+    word = _asks_for_past(query)
+    if not word or query.filters.as_of is not None or (query.time is not None and query.time.only):
+        return ()
+    shown = {hit.record.id: hit.record for hit in hits if hit.record.kind == "memory" and not hit.weak}
+    ids = [older for id_ in shown for older in store.entries.superseded(id_)[-1:]][:_MAX_REPLACED]
+    found = [record for record in map(store.retrieval.record, ids) if record is not None]
+    return tuple(
+        replaced_note(word, older, query.guidance)
+        for older in found
+        if older.superseded_by in shown and older.agent == shown[older.superseded_by].agent
+    )
+
+
+def _asks_for_past(query: Query) -> str:
+    return query.time.phrase if query.time is not None and query.time.past else past_word(query.text)
 
 
 def _counted(query: str, records: Sequence[Record]) -> list[tuple[str, str]]:

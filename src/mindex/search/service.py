@@ -24,6 +24,7 @@ from mindex.search.fuse import FUSIONS, fusion_named
 from mindex.search.guidance import expired_note, unfinished_note
 from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
+from mindex.search.newer_first import replaced_notes
 from mindex.search.option_types import Scope
 from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
 from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
@@ -151,6 +152,7 @@ class SearchService:
             answer = replace(answer, notes=(*answer.notes, f"no results after {offset}: there are {answer.total}"))
         if filters.as_of is None:  # conflicts are those of now
             answer = with_conflicts(self._store, answer, asked.guidance)
+            answer = replace(answer, notes=(*answer.notes, *replaced_notes(self._store, asked, answer.hits)))
         if damage := damage_notes(self._store):
             answer = replace(answer, notes=(*answer.notes, *damage))
         return self._with_surroundings(answer, around, filters.as_of)

@@ -1,6 +1,7 @@
 """The words that decide whether a query is read for times at all. Most have none of them, and import no parser."""
 
 import re
+from itertools import pairwise
 
 _PAST = frozenset(
     """
@@ -40,7 +41,10 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]
 
 def past_word(query: str) -> str:
     """The first word of a query that asks for the past, outside quotes; '' if none does."""
-    return next((word for word in _WORD.findall(_QUOTED.sub(" ", query).casefold()) if word in _PAST), "")
+    said = _WORD.findall(_QUOTED.sub(" ", query).casefold())
+    if word := next((word for word in said if word in _PAST), ""):
+        return word
+    return "use to" if "did" in said and ("use", "to") in pairwise(said) else ""
 
 
 def names_time(text: str) -> bool:

@@ -62,6 +62,7 @@ _GUIDANCE = Guidance(
     include_expired="include_expired",
     settle="`update` with id: {newer}, supersedes: {older}",
     all_conflicts="`get` with refs: conflicts",
+    history="`get` with refs: history:{id}",
 )
 
 DIALECT = Dialect(
