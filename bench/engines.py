@@ -25,11 +25,11 @@ import corpus
 from ground import QUICK, Ground, Sizes, say
 from measure import Row, Took, alternate, load, timed, told
 from mindex.clock import now_ms
-from mindex.datatypes import Filters, Query
+from mindex.datatypes import Filters, KeywordQuery
 from mindex.memory import Memory
 from mindex.providers.packaged_models import BUILT_IN
-from mindex.search.keyword_scoring import KeywordWeights, keyword_candidates
-from mindex.search.query import parse
+from mindex.search.keyword_scoring import DESCRIBED, KeywordCandidates, KeywordWeights, keyword_candidates, sought
+from mindex.search.query import any_of, parse
 from mindex.store.base import Access, Store
 from mindex.store.open import open_store
 from speed import table
@@ -114,12 +114,25 @@ def keyword_stage(engines: Engines) -> Row:
 
     def stage(store: Store) -> Callable[[int], Took]:
         def ask(turn: int) -> object:
-            query = Query(questions[turn], fusion="blend")
-            return keyword_candidates(store, query, parse(query.text), {}, _CANDIDATES, _REFINING)
+            return _keyword(store, questions[turn], Filters(), _CANDIDATES)
 
         return lambda turn: timed(lambda: ask(turn))
 
     return _ratio("keyword-stage", "keyword stage", 1, engines, *map(stage, engines.stores))
+
+
+def _keyword(store: Store, question: str, filters: Filters, limit: int) -> KeywordCandidates:
+    parsed = parse(question)
+    if parsed.node is None:
+        return KeywordCandidates()
+    query = KeywordQuery(
+        parsed.node,
+        tokens=sought(parsed),
+        described=DESCRIBED,
+        bonus=any_of(parsed.pairs),
+        bonus_weight=_REFINING.pairs,
+    )
+    return keyword_candidates(store.retrieval.keyword(query, filters, limit), parsed, _REFINING)
 
 
 def vector_stage(engines: Engines) -> Row:
@@ -173,11 +186,10 @@ def scope(engines: Engines) -> Row:
     filters = Filters(path=_SCOPE if engines.records >= 5_000 else "part000/page000000.md")
     for question in engines.ground.questions(4)[:50]:
         vector = engines.ground.embedder.embed_query(question)
-        query = Query(question, filters=filters, fusion="blend")
         words, near = zip(
             *(
                 (
-                    len(keyword_candidates(store, query, parse(question), {}, _K, _REFINING).hits),
+                    len(_keyword(store, question, filters, _K).hits),
                     len(store.retrieval.nearest(BUILT_IN, vector, filters, _K).hits),
                 )
                 for store in engines.stores

@@ -307,20 +307,20 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     kept = run_here("eval", garden, "--keep", tmp_path / "afile")
     is_one_error(kept, f"nothing can be kept in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
     is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "unknown mode 'fuzzy'", code=2)
-    is_one_error(run_here("eval", garden, "--silence"), "needs foreign questions", code=2)
+    is_one_error(run_here("eval", garden, "--silence"), "--silence needs questions of other sets", code=2)
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "separate tables", code=2)
     is_one_error(
         run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "two questions", code=2
     )
-    is_one_error(run_here("eval", garden, "--together"), "name two sets or more", code=2)
+    is_one_error(run_here("eval", garden, "--together"), "pass at least two sets", code=2)
     is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "separate tables", code=2)
     is_one_error(
         run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")), "two quest", code=2
     )
     is_one_error(run_here("eval", garden, stars, "--together", "--silence", "--keep", tmp_path), "--keep", code=2)
     is_one_error(run_here("eval", f"{garden}@nobody"), "garden has no group 'nobody'", code=2)
-    is_one_error(run_here("eval", garden, "--metric", "mrr"), "what to sweep or compare", code=2)
+    is_one_error(run_here("eval", garden, "--metric", "mrr"), "--metric needs --sweep or --compare", code=2)
     swept = ("--sweep", "search.candidates=1")
     is_one_error(run_here("eval", garden, *swept, "--modes", "keyword,vector"), "look at one mode", code=2)
     is_one_error(run_here("eval", garden, *swept, "--modes", "keyword", "--rerank"), "no mode 'keyword+rerank'", code=2)

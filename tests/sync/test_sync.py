@@ -156,7 +156,7 @@ def test_the_status_lists_machines_and_what_is_not_sent_or_read(laptop: Machine,
 
 
 def test_a_folder_that_is_not_there_or_no_folder_is_an_error(laptop: Machine, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="there is no folder .*; create it, or connect the drive"):
+    with pytest.raises(NotFoundError, match=r"there is no folder .*; create it, or connect the drive"):
         laptop.memory.sync.run(tmp_path / "stick")
     (tmp_path / "file").write_text("")
     with pytest.raises(MindexError, match="is not a folder"):
