@@ -25,12 +25,12 @@ import corpus
 from ground import QUICK, Ground, Sizes, say
 from measure import Row, Took, alternate, load, timed, told
 from mindex.clock import now_ms
-from mindex.datatypes import Filters, KeywordQuery
+from mindex.datatypes import Filters
 from mindex.memory import Memory
 from mindex.providers.packaged_models import BUILT_IN
 from mindex.search.keyword_scoring import DESCRIBED, KeywordCandidates, KeywordWeights, keyword_candidates, sought
 from mindex.search.query import any_of, parse
-from mindex.store.base import Access, Store
+from mindex.store.base import Access, KeywordQuery, Store
 from mindex.store.open import open_store
 from speed import table
 

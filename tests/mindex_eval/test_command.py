@@ -323,7 +323,9 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, "--metric", "mrr"), "--metric needs --sweep or --compare", code=2)
     swept = ("--sweep", "search.candidates=1")
     is_one_error(run_here("eval", garden, *swept, "--modes", "keyword,vector"), "look at one mode", code=2)
-    is_one_error(run_here("eval", garden, *swept, "--modes", "keyword", "--rerank"), "no mode 'keyword+rerank'", code=2)
+    is_one_error(
+        run_here("eval", garden, *swept, "--modes", "keyword", "--rerank"), "unknown mode 'keyword+rerank'", code=2
+    )
     is_one_error(run_here("eval", garden, *swept, "--expand"), "no language model", code=2)
     is_one_error(run_here("eval", garden, "--compare", tmp_path / "gone.json"), "there is no")
     is_one_error(run_here("eval", garden, "--sample", "0"), code=2)
