@@ -5,7 +5,7 @@ from itertools import pairwise
 
 _PAST = frozenset(
     """
-    previous previously before originally formerly former earlier initially past old used
+    previous previously before originally formerly former earlier initially past old
     vorher früher ursprünglich damals ehemals ehemalige ehemaliger vorherige vorheriger alte alter alten zuvor
     avant auparavant ancien ancienne anciennement autrefois précédent précédente originellement initialement
     antes anterior anteriormente antiguo antigua originalmente inicialmente previo previa
@@ -42,8 +42,9 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]
 def past_word(query: str) -> str:
     """The first word of a query that asks for the past, outside quotes; '' if none does."""
     said = _WORD.findall(_QUOTED.sub(" ", query).casefold())
-    if word := next((word for word in said if word in _PAST), ""):
-        return word
+    for before, word in pairwise(["", *said]):
+        if (word in _PAST and before != "how") or (before, word) == ("used", "to"):  # `how old is …` is of today
+            return word if word in _PAST else "used to"
     return "use to" if "did" in said and ("use", "to") in pairwise(said) else ""
 
 
