@@ -83,7 +83,7 @@ def test_a_mere_time_and_weak_hits_get_no_note_on_the_past(memory: Memory, query
         ("what was the previous gateway port", "previous"),
         ("which port did the gateway use before", "before"),
         ("which port did the gateway use to have", "use to"),
-        ("which port the gateway used to have", "used"),
+        ("which port the gateway used to have", "used to"),
     ],
 )
 def test_a_query_that_asks_for_the_past_names_what_was_superseded(memory: Memory, query: str, word: str) -> None:
