@@ -10,7 +10,6 @@ import pytest
 from mindex.entries.conflict_rules import find_difference
 from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
-from mindex_eval.truth import Pair, pairs
 from tests.search.asking import moment
 
 OLD, NEW = "The retro is on Wednesdays", "The retro moved to Thursdays"
@@ -213,32 +212,3 @@ def test_an_update_that_leaves_a_detail_open_is_only_a_conflict(older: str, newe
 )
 def test_what_may_still_hold_is_not_in_conflict_with_an_update(older: str, newer: str) -> None:
     assert find_difference(older, newer) is None
-
-
-# ── the sentences that mindex eval measures ───────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
-def test_most_contradictions_are_noticed_and_most_updates_supersede(language: str) -> None:
-    rows = [pair for pair in pairs() if pair.language == language]
-    contradictions = [pair for pair in rows if pair.label != "different"]
-    updates = [pair for pair in rows if pair.label == "update"]
-    assert sum(_differ(pair) for pair in contradictions) >= 0.85 * len(contradictions)
-    assert sum(_supersedes(pair) for pair in updates) >= 0.6 * len(updates)
-
-
-def test_texts_that_may_both_hold_are_hardly_ever_in_conflict_and_never_hidden() -> None:
-    near_misses = [pair for pair in pairs() if pair.label == "different"]
-    near_misses += [pair._replace(older=pair.newer, newer=pair.older) for pair in near_misses]
-    assert len(near_misses) >= 400
-    assert sum(_differ(pair) for pair in near_misses) <= 0.03 * len(near_misses)
-    assert not [pair for pair in near_misses if _supersedes(pair)]
-
-
-def _differ(pair: Pair) -> bool:
-    return find_difference(pair.older, pair.newer) is not None
-
-
-def _supersedes(pair: Pair) -> bool:
-    difference = find_difference(pair.older, pair.newer)
-    return difference is not None and difference.is_update

@@ -14,8 +14,9 @@ from mindex.cli.main import cli
 from mindex.command_words import in_tool_words
 from mindex.mcp.dialect import dialect_named, tool_names
 from tests.mcp.conftest import Served, structured, text
-from tests.test_code_rules import MODULES, SOURCE
 
+SOURCE = Path(__file__).parents[2] / "src"
+MODULES = sorted(SOURCE.rglob("*.py"))
 NATIVE = dialect_named("native").commands
 # Commands that messages name and that no native tool does.
 FOR_THE_USER = {
