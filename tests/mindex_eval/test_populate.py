@@ -301,7 +301,7 @@ def test_ctrl_c_in_the_middle_leaves_no_temporary_folder(tmp_path: Path) -> None
         "MINDEX_EMBEDDING_PROVIDER": "none",
     }
     process = start("eval", folder, env=env)
-    wait_until(lambda: any(temporary_folder.rglob("memory.db")), what="the filling")
+    wait_until(lambda: any(temporary_folder.rglob("memory.db-wal")), what="the filling")
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     ran = finish(process)
