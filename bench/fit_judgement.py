@@ -3,21 +3,24 @@
     python bench/fit_judgement.py collect FOLDER SET…            # evidence of each set's questions, kept in FOLDER
     python bench/fit_judgement.py collect FOLDER --mixed NAME SET…   # of several sets in one store
     python bench/fit_judgement.py fit FOLDER                     # the table of src/mindex/search/judgement_weights.py
+    python bench/fit_judgement.py calibrate FOLDER               # only what makes a hit confident; the order stays
     python bench/fit_judgement.py shipped FOLDER                 # what the present weights give
     python bench/fit_judgement.py left-out FOLDER                # every set judged by weights of the other sets alone
+    python bench/fit_judgement.py left-out-calibrated FOLDER     # the same, of `calibrate`
 
 `collect` puts a sample of each set's questions to its own store, and some questions of every other set of its language,
-which have no answer there. With `--mixed`, the sets share one store; each question is also asked of the store without
-its own set's documents. It keeps what the search itself knows of each candidate (`judgement.evidence`), so that fitting
-needs neither a model nor a store. The loss is a sum of two: that a right record comes first among the candidates, and
-that the best candidate is above zero log-odds if the question has an answer, and below if it has none. Every pair of a
-set and a store counts the same. Needs scipy (`pip install scipy`), which mindex itself does not.
+which have no answer there. Each question is also asked in three words (`with_short_forms`). With `--mixed`, the sets
+share one store; each question is also asked of the store without its own set's documents. It keeps what the search
+itself knows of each candidate (`judgement.evidence`), so that fitting needs neither a model nor a store. The loss is a
+sum of two: that a right record comes first among the candidates, and that the best candidate is above zero log-odds if
+the question has an answer, and below if it has none. Every pair of a set and a store counts the same. Needs scipy (`pip install scipy`), which mindex itself does not.
 """
 
 from __future__ import annotations
 
 import argparse
 import pickle
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -27,6 +30,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mindex.analyzer import STOP_WORDS, fold, is_unsegmented
 from mindex.datatypes import Query, Record
 from mindex.search import judgement
 from mindex.search.filters import make_filters
@@ -49,8 +53,11 @@ KEPT = 30  # of the nearest candidates, of those with the best words, and of the
 GROUPS: tuple[KindGroup, ...] = ("file", "entry", "turn")
 NAMES = ("title", "heading", "file", "part", "defined", "literal")
 # Weights that may differ between groups of kinds; the others are shared. Beyond these, evidence may only help.
-OF_GROUP = ("kind", "cosine", "keyword", "surprise", "question", "length")
+OF_GROUP = ("kind", "cosine", "keyword", "surprise", "question", "length", "words")
 HELPS = ("cosine", "keyword", "unread_keyword", "matched_share", "surprise", "look_up", *NAMES, "neighbour")
+# What the judgement of a candidate does not depend on, and its confidence does.
+CALIBRATED = ("kind", "words", "question")
+CALIBRATION_STIFFNESS = 0.02
 UNUSED = ("strict",)  # an explicit demand, which is not fitted
 BY_WORDS_UNUSED = (*UNUSED, "cosine", "unread", "unread_keyword", "unlisted")
 # Questions of these sets have answers in each other's texts.
@@ -62,6 +69,9 @@ SILENT_SHARE = 0.002  # of the questions with an answer may get "nothing is rele
 MIN_KEYWORD = 0.3
 MIN_NAMES = {"title": 5.0, "heading": 4.5, "file": 4.0, "part": 3.5, "defined": 5.5, "literal": 2.5}
 
+SHORT = 3  # words of the short form of a question: those that the fewest questions of its set contain
+SHORT_FORM = "short"  # its category
+WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 DERIVED = ("title", "heading", "file", "identifier", "keywords")  # categories of the derived questions
 WITHOUT = " without it"  # ends the name of a mixture without the question's own set
 
@@ -104,7 +114,7 @@ def collect(folder: Path, names: Sequence[Path], mixture: str) -> None:
             cases = []
             with question_runners(sets, settings, cache) as runners:
                 for found, runner in zip(sets, runners, strict=True):
-                    for question in asked(found, MIXED):
+                    for question in with_short_forms(found, asked(found, MIXED)):
                         case = case_of(runner, replace(question, group=""), found.name, mixture)
                         cases += [case, without_own_set(case)]
             write(folder / f"{mixture}.pickle", cases)
@@ -114,14 +124,15 @@ def collect(folder: Path, names: Sequence[Path], mixture: str) -> None:
             path = folder / f"{found.name.replace(':', '-')}.pickle"
             if path.exists():
                 continue
+            own = with_short_forms(found, asked(found, OWN))
             with question_runner(found, settings, cache, timed=0) as runner:
-                cases = [case_of(runner, question, found.name, found.name) for question in asked(found, OWN)]
+                cases = [case_of(runner, question, found.name, found.name) for question in own]
                 groups = sorted({question.group for question in found.questions})
                 for other in sets:
                     related = any({other.name, found.name} == set(pair) for pair in RELATED)
                     if other.folder == found.folder or languages[other.name] != languages[found.name] or related:
                         continue
-                    for number, question in enumerate(asked(other, FOREIGN)):
+                    for number, question in enumerate(with_short_forms(other, asked(other, FOREIGN))):
                         foreign = replace(question, gains={}, group=groups[number % len(groups)])
                         cases.append(case_of(runner, foreign, other.name, found.name))
             write(path, cases)
@@ -129,6 +140,23 @@ def collect(folder: Path, names: Sequence[Path], mixture: str) -> None:
 
 def asked(found: QuestionSet, count: int) -> list[Question]:
     return list(sampled(answerable(found, found.questions), count))
+
+
+def with_short_forms(found: QuestionSet, questions: Sequence[Question]) -> list[Question]:
+    """The questions, and each as a few words, as people also type it. Queries that are names stay as they are."""
+    counts = Counter(word for one in found.questions for word in {fold(word) for word in WORD.findall(one.text)})
+
+    def short(question: Question) -> str:
+        words = [word for word in WORD.findall(question.text) if fold(word) not in STOP_WORDS and len(word) > 1]
+        telling = sorted(dict.fromkeys(words), key=lambda word: counts[fold(word)])[:SHORT]
+        return " ".join(word for word in dict.fromkeys(words) if word in telling)
+
+    added = []
+    for one in questions:
+        is_name = one.labels.get("category") in DERIVED or any(map(is_unsegmented, one.text))
+        if not is_name and len(one.text.split()) > SHORT + 1 and (text := short(one)):
+            added.append(replace(one, id=f"{one.id} short", text=text, labels={"category": SHORT_FORM}))
+    return [*questions, *added]
 
 
 def write(path: Path, cases: list[Case]) -> None:
@@ -257,6 +285,7 @@ class Table:
             ]
         )
         self.is_foreign = np.array([case.foreign for case in cases])
+        self.importance = np.ones(len(cases))  # of being confident or not, beside the order
 
     def with_neighbours(self, weights: Numbers, floor: float) -> None:
         """Fill the last shared column: the chance of the best turn beside each, by these weights without it."""
@@ -279,13 +308,16 @@ def fitted(cases: Sequence[Case], unused: Sequence[str]) -> tuple[Table, Numbers
     return table, weights, floor
 
 
-def minimized(table: Table) -> Numbers:
+def minimized(table: Table, near: Numbers | None = None, free: Sequence[int] = ()) -> Numbers:
+    """The weights with the least loss; those in `free` if given, the others as in `near`."""
     from scipy.optimize import minimize  # type: ignore[import-untyped]  # only fitting needs it
 
     shared, extra = len(COLUMNS), len(OF_GROUP) * len(GROUPS)
     stiff = np.array([0.02] * shared + [0.3] * extra)
     stiff[COLUMNS.index("kind")] = 1e-4
-    bounds = [(0, None) if name in HELPS else (None, None) for name in COLUMNS] + [(None, None)] * extra
+    bounds: list[tuple[float | None, float | None]]
+    bounds = [(0.0 if name in HELPS else None, None) for name in COLUMNS]
+    bounds += [(None, None)] * extra
     bounds[COLUMNS.index("keyword")] = (MIN_KEYWORD, None)
     for place in range(len(GROUPS)):  # also of one group, it may only help more
         bounds[shared + place * len(OF_GROUP) + OF_GROUP.index("keyword")] = (0, None)
@@ -318,13 +350,35 @@ def minimized(table: Table) -> Numbers:
         for chosen, rows, sign in ((answers, np.where(table.right, scores, -1e6), -1), (table.is_foreign, scores, 1)):
             most, share = smooth_most(rows, 0.3)
             most = np.where(chosen, most, 0.0)
-            weight = np.where(chosen, table.weight, 0.0)
+            weight = np.where(chosen, table.weight * table.importance, 0.0)
             value += float(np.sum(weight * np.logaddexp(0, sign * most)))
             slope += (sign * weight / (1 + np.exp(np.clip(-sign * most, -50, 50))))[table.case] * share
-        return value + float(np.sum(stiff * weights**2)), table.rows.T @ slope + 2 * stiff * weights
+        change = weights - near if near is not None else weights
+        return value + float(np.sum(stiff * change**2)), table.rows.T @ slope + 2 * stiff * change
 
     start = np.array([max(0.0, low or 0.0) for low, _ in bounds])
+    if near is not None:
+        start = near
+        bounds = [(None, None) if place in free else (value, value) for place, value in enumerate(near)]
+        stiff = np.full(len(near), CALIBRATION_STIFFNESS)
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 400}).x)
+
+
+def calibrated(cases: Sequence[Case]) -> tuple[Table, Numbers]:
+    """The present weights with others for what does not depend on the candidate: kind, words and question."""
+    table = Table(cases, ())
+    near = present_weights()
+    table.with_neighbours(near, 0.0)
+    table.importance = np.array([importance(case) for case in cases])
+    free = [len(COLUMNS) + place * len(OF_GROUP) + OF_GROUP.index(name) for place in range(2) for name in CALIBRATED]
+    return table, minimized(table, near, free)
+
+
+def importance(case: Case) -> float:
+    """A confident foreign hit in a mixed store is the worst, a weak right one of a whole question the least bad."""
+    if case.foreign:
+        return 3.0 if case.store.endswith(WITHOUT) else 1.0
+    return 1.0 if case.category in (SHORT_FORM, "keywords") else 0.6
 
 
 def floor_of(table: Table, weights: Numbers) -> float:
@@ -372,7 +426,7 @@ def report(table: Table, weights: Numbers, floor: float, only: str = "") -> None
         found = list(right.values())
         gains = sum(one / np.log2(rank + 2) for rank, one in enumerate(found[:10]))
         ideal = sum(1 / np.log2(rank + 2) for rank in range(min(case.wanted, 10)))
-        label = f"{case.set} in {case.store} {case.category if case.category in DERIVED else ''}".strip()
+        label = f"{case.set} in {case.store} {case.category if case.category in (*DERIVED, SHORT_FORM) else ''}".strip()
         rows[label].append([float(found[0]), sum(found[:5]) / case.wanted, gains / ideal, float(top < floor)])
     for label, values in sorted(rows.items()):
         print(f"{label:60} {len(values):4}", "  ".join(f"{value:.3f}" for value in np.mean(np.array(values), axis=0)))
@@ -441,22 +495,45 @@ def by_words(case: Case) -> Case:
 
 def shipped(folder: Path) -> None:
     """Report what the weights of `judgement_weights` give."""
-    table = Table([case for case in read(folder) if len(case.rows)], ())
+    table, weights = Table([case for case in read(folder) if len(case.rows)], ()), present_weights()
+    table.with_neighbours(weights, 0.0)
+    report(table, weights, 0.0)
+
+
+def present_weights() -> Numbers:
     by_group = [
         dict(zip(COLUMNS, (*WITH_VECTORS[group], *(NAMED[name] for name in NAMES), NEIGHBOUR), strict=True))
         for group in GROUPS
     ]
     shared = [0.0 if name in OF_GROUP else by_group[0][name] for name in COLUMNS]
-    weights = np.array([*shared, *(own[name] for own in by_group for name in OF_GROUP)])
-    table.with_neighbours(weights, 0.0)
+    return np.array([*shared, *(own[name] for own in by_group for name in OF_GROUP)])
+
+
+def calibrate(folder: Path) -> None:
+    table, weights = calibrated([case for case in read(folder) if len(case.rows)])
     report(table, weights, 0.0)
+    print_table(table, weights, 0.0, "WITH_VECTORS")
+
+
+def left_out_calibrated(folder: Path) -> None:
+    cases = [case for case in read(folder) if len(case.rows)]
+    for name in sorted({family(case.set) for case in cases}):
+        _, weights = calibrated(without(name, cases))
+        own = Table([case for case in cases if family(case.set) == name], ())
+        own.with_neighbours(weights, 0.0)
+        print(f"── {name}, calibrated by the other sets", flush=True)
+        report(own, weights, 0.0)
+
+
+def without(name: str, cases: Sequence[Case]) -> list[Case]:
+    """The cases that have neither the questions nor the texts of a set."""
+    return [case for case in cases if name not in (family(case.set), family(case.store.replace("-memory", "")))]
 
 
 def left_out(folder: Path) -> None:
     cases = [case for case in read(folder) if len(case.rows)]
     for name in sorted({family(case.set) for case in cases}):
-        others = [case for case in cases if name not in (family(case.set), family(case.store.replace("-memory", "")))]
-        _, weights, floor = fitted(others, UNUSED)
+        _, weights, floor = fitted(without(name, cases), UNUSED)
         own = Table([case for case in cases if family(case.set) == name], UNUSED)
         own.with_neighbours(np.where(np.arange(len(weights)) == COLUMNS.index("neighbour"), 0, weights), floor)
         print(f"── {name}, judged by the other sets (floor {floor:.2f})", flush=True)
@@ -468,9 +545,18 @@ def read(folder: Path) -> Iterator[Case]:
         yield from pickle.loads(path.read_bytes())
 
 
+STEPS = {
+    "fit": fit,
+    "calibrate": calibrate,
+    "shipped": shipped,
+    "left-out": left_out,
+    "left-out-calibrated": left_out_calibrated,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("collect", "fit", "left-out", "shipped"))
+    parser.add_argument("step", choices=("collect", *STEPS))
     parser.add_argument("folder", type=Path)
     parser.add_argument("sets", nargs="*", type=Path, metavar="SET")
     parser.add_argument("--mixed", default="", metavar="NAME", help="all sets in one store, kept under this name")
@@ -478,7 +564,7 @@ def main() -> None:
     if options.step == "collect":
         collect(options.folder, options.sets, options.mixed)
     else:
-        {"fit": fit, "left-out": left_out, "shipped": shipped}[options.step](options.folder)
+        STEPS[options.step](options.folder)
 
 
 if __name__ == "__main__":

@@ -143,3 +143,24 @@ def test_a_keyword_hit_with_more_of_the_query_ranks_first_by_the_weight_of_cover
     by_coverage = keyword_candidates(found, parsed, KeywordWeights(pairs=0.5, coverage=1.0))
     assert [hit.id for hit in as_found.hits] == ["half", "whole"]
     assert [(hit.id, hit.score) for hit in by_coverage.hits] == [("whole", 4.0), ("half", pytest.approx(2.5))]
+
+
+def test_among_equals_the_newer_is_first() -> None:
+    scores = _plain({"a": 1.0, "b": 1.0, "c": 2.0})
+    scores.times = {"a": 10, "b": 20, "c": 5}
+    assert scores.ordered() == ["c", "b", "a"]
+    assert scores.ordered(["a", "b"]) == ["b", "a"]
+
+
+def test_ids_decide_among_more_equals_than_are_always_read() -> None:
+    many = [f"{n:02}" for n in range(60)]
+    scores = _plain(dict.fromkeys(many, 1.0))
+    scores.times = {id_: int(id_) for id_ in many[:50]}
+    assert scores.ordered() == many
+
+
+@pytest.mark.parametrize("weights", [WITH_VECTORS, BY_WORDS])
+def test_more_cosine_and_better_words_never_lower_a_judgement(weights: dict[str, tuple[float, ...]]) -> None:
+    rising = ("cosine", "keyword", "unread_keyword", "matched_share", "surprise", "look_up")
+    for own in weights.values():
+        assert all(own[TERMS.index(name)] >= 0 for name in rising)

@@ -21,6 +21,16 @@ _SUM = re.compile(
     r"\b(?:total|altogether|combined|both|all (?:of|the|my|our)|sum|insgesamt|zusammen|beide[nr]?|alle|au total"
     r"|ensemble|tous|toutes|en total|juntos|ambos|ambas|todos|todas)\b"
 )
+# A comparison of several turns, or their order.
+_COMPARISON = re.compile(
+    r"\b(?:more|most|less|least|fewer|than|average|difference|different|increase|decrease|percentage|percent|compared?"
+    r"|order|first|before|after|between|two|three|four|five"
+    r"|mehr|meisten?|weniger|wenigsten|als|durchschnitt|unterschied|verschiedene[nr]?|prozent|reihenfolge|zuerst|vor"
+    r"|nach|zwischen|zwei|drei|vier|funf"
+    r"|plus|moins|moyenne|difference|differente?s|pourcentage|ordre|premiere?|avant|apres|entre|deux|trois|quatre|cinq"
+    r"|mas|menos|promedio|diferencia|diferentes|porcentaje|orden|primero|antes|despues|dos|tres|cuatro|cinco)\b"
+)
+_HOW_MUCH = re.compile(r"\b(?:how much|wie ?viel|cuant[oa]|combien)\b")
 _UP_TO_NOW = re.compile(
     r"\b(?:i['’]ve|i have|we['’]ve|we have|so far|already|total|count|now|currently|by now|just (?:finished|reached)"
     r"|schon|bisher|insgesamt|inzwischen|mittlerweile|jetzt|deja|jusqu['’]ici|au total|maintenant|j['’]ai|ya"
@@ -36,6 +46,12 @@ def asks_for_a_count(query: str) -> bool:
     """Whether a query asks how many there are, and not for a sum over several hits."""
     folded = fold(query)
     return _HOW_MANY.search(folded) is not None and _SUM.search(folded) is None
+
+
+def gathers(query: str) -> bool:
+    """Whether a query counts, sums or compares, so that its answer is likely to be in several conversations."""
+    folded = fold(query)
+    return any(pattern.search(folded) for pattern in (_HOW_MANY, _HOW_MUCH, _SUM, _COMPARISON))
 
 
 def count_in(query: str, turn: Record) -> str:

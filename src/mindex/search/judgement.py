@@ -6,6 +6,7 @@ the hit, the query, the query's own candidates and the hit's own kind, never on 
 judged by weights that were fitted without vectors.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, log
 from operator import mul
@@ -25,6 +26,7 @@ _CARRIED = 1.0
 # A hit that only another wording of the query has found is a little less likely an answer.
 _OF_VARIANT = -0.5
 _MAX_SURPRISE = 40.0
+_MAX_EQUALS = 50
 USUAL_COSINE = 0.3
 _MAX_WORDS = 12
 _USUAL_ENTRY, _SHORTEST, _LONGEST = 60, 20, 3_000  # characters of an entry; those of a chunk are not known
@@ -37,6 +39,7 @@ class Scores:
 
     def __init__(self, scores: Mapping[str, float], stages: Callable[[str], Sequence[Stage]]) -> None:
         self.total = dict(scores)
+        self.times: Mapping[str, int] = {}  # when each was created, as far as that was read
         self._stages = stages
         self.readings: dict[str, float] = {}  # the scores of a reranker, on its own scale
         self._added: dict[str, list[Stage]] = {}
@@ -51,9 +54,18 @@ class Scores:
         return (*(stage for stage in self._stages(id_) if stage.change), *self._added.get(id_, ()))
 
     def ordered(self, ids: Iterable[str] | None = None) -> list[str]:
-        """The candidates, best first."""
-        total = self.total
-        return [id_ for _, id_ in sorted([(-total[id_], id_) for id_ in (total if ids is None else ids)])]
+        """The candidates, best first, and among equals the newer first.
+
+        Of more equals than are always read with a page, not all times are known: their ids decide.
+        """
+        total, times = self.total, self.times
+        equals = Counter(total.values())
+
+        def key(id_: str) -> tuple[float, int, str]:
+            score = total[id_]
+            return -score, -times.get(id_, 0) if equals[score] <= _MAX_EQUALS else 0, id_
+
+        return sorted(total if ids is None else ids, key=key)
 
 
 def relevance(log_odds: float) -> float:

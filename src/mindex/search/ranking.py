@@ -98,6 +98,7 @@ def rank(
     if is_judged(query):
         _add_what_records_say(scores, query, context, records, retrieved)
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
+    scores.times = {id_: signals.created_at for id_, signals in context.signals.items()}
     order = scores.ordered()
     judged = scores if is_judged(query) else odds
     # A record with every word of the query is never hidden, and no reranker hides a record that stood out before.
@@ -382,8 +383,16 @@ def _page(
     if not is_judged(query):
         return list(kept[query.offset : end])
     hits = [_spreadable(id_, scores, candidates, context, records) for id_ in kept[: max(end, WINDOW) + WINDOW]]
-    chosen = spread(hits, candidates.token_weights, end)[query.offset :]
+    chosen = spread(hits, candidates.token_weights, end, gathers=_gathers(query, hits))[query.offset :]
     return scores.ordered(chosen)
+
+
+def _gathers(query: Query, hits: Sequence[Spreadable]) -> bool:
+    if sum(hit.group == "turn" for hit in hits) < 2:
+        return False
+    from mindex.search.counts import gathers  # few pages have turns
+
+    return gathers(query.text)
 
 
 def _spreadable(

@@ -11,7 +11,9 @@ from mindex.values import dataclass
 
 # Log-odds that a further hit of one session or file must make up for, if it adds no word of the query. Chosen on
 # conversations and documentation, see docs/quality.md.
-_SAME_SOURCE: Mapping[KindGroup, float] = {"turn": 0.6, "file": 2.0, "entry": 0.0}
+_SAME_SOURCE: Mapping[KindGroup, float] = {"turn": 0.2, "file": 2.0, "entry": 0.0}
+# The answer to a question that counts or compares is rarely in one session.
+_SAME_SESSION_GATHERED = 2.0
 _SAME_TEXT = 4.0
 # Choose from this number of the best at a time.
 WINDOW = 50
@@ -29,15 +31,23 @@ class Spreadable:
     tokens: frozenset[str]  # of the query
 
 
-def spread(hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: int) -> list[str]:
-    """The first `wanted` hits in the order of choice. `hits` are sorted; `weights`: of the query's tokens."""
+def spread(
+    hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: int, *, gathers: bool = False
+) -> list[str]:
+    """The first `wanted` hits in the order of choice. `hits` are sorted; `weights`: of the query's tokens.
+
+    `gathers`: the query counts or compares (`counts.gathers`), so that turns of other sessions come earlier.
+    """
+    same_source = {**_SAME_SOURCE, "turn": _SAME_SESSION_GATHERED} if gathers else _SAME_SOURCE
     chosen: list[str] = []
     for start in range(0, min(wanted, len(hits)), WINDOW):
-        chosen += _choose(hits[start : start + WINDOW], weights, wanted - start)
+        chosen += _choose(hits[start : start + WINDOW], weights, wanted - start, same_source)
     return chosen
 
 
-def _choose(hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: int) -> list[str]:
+def _choose(
+    hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: int, same_source: Mapping[KindGroup, float]
+) -> list[str]:
     total = sum(weights.values()) or 1.0
     seen: dict[str, frozenset[str]] = {}  # the tokens of the query that the chosen hits of each source contain
     texts: set[str] = set()
@@ -46,7 +56,7 @@ def _choose(hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: in
         value = hit.score
         if hit.source in seen:
             added = sum(weights.get(token, 0.0) for token in hit.tokens - seen[hit.source]) / total
-            value -= _SAME_SOURCE[hit.group] * (1 - added)
+            value -= same_source[hit.group] * (1 - added)
         return value - _SAME_TEXT if hit.text and hit.text in texts else value
 
     left = list(hits)
