@@ -8,12 +8,13 @@
     python bench/fit_judgement.py left-out FOLDER                # every set judged by weights of the other sets alone
     python bench/fit_judgement.py left-out-calibrated FOLDER     # the same, of `calibrate`
 
-`collect` puts a sample of each set's questions to its own store, and some questions of every other set of its language,
-which have no answer there. Each question is also asked in three words (`with_short_forms`). With `--mixed`, the sets
-share one store; each question is also asked of the store without its own set's documents. It keeps what the search
-itself knows of each candidate (`judgement.evidence`), so that fitting needs neither a model nor a store. The loss is a
-sum of two: that a right record comes first among the candidates, and that the best candidate is above zero log-odds if
-the question has an answer, and below if it has none. Every pair of a set and a store counts the same. Needs scipy (`pip install scipy`), which mindex itself does not.
+`collect` puts a sample of each set's questions to its own store, and some questions of every other set of its
+language, which have no answer there. Each question is also asked in three words (`with_short_forms`). With `--mixed`,
+the sets share one store; each question is also asked of the store without its own set's documents. It keeps what the
+search itself knows of each candidate (`judgement.evidence`), so that fitting needs neither a model nor a store. The
+loss is a sum of two: that a right record comes first among the candidates, and that the best candidate is above zero
+log-odds if the question has an answer, and below if it has none. Every pair of a set and a store counts the same.
+Needs scipy (`pip install scipy`), which mindex itself does not.
 """
 
 from __future__ import annotations
