@@ -14,10 +14,10 @@ from mindex.ids import new_id
 from mindex_postgres import citus
 from mindex_postgres.address import Address
 from mindex_postgres.connection import DEFAULT_WAIT, Database, Transaction
-from mindex_postgres.engine import IS_OWNER
 from mindex_postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex_postgres.migrations import migrate
 from mindex_postgres.row_security import GroupRoles, apply_rights, group_roles, is_on, quoted, roles_here, turn_on
+from mindex_postgres.vector_store import IS_OWNER
 
 T = TypeVar("T")
 _Step: TypeAlias = tuple[SetupStep, str, tuple[str, ...]]

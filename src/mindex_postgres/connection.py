@@ -33,7 +33,7 @@ from mindex_postgres.replica import WRITTEN, Replica
 from mindex_postgres.server_pool import BACKEND, ServerPool
 
 T = TypeVar("T")
-C = TypeVar("C")
+G = TypeVar("G")
 
 DEFAULT_WAIT = 30.0
 _ATTEMPTS_TO_INSERT = 3
@@ -121,13 +121,24 @@ class Transaction:
         wanted = list(among)
         return self.rows(query, *values, wanted) if wanted else []
 
-    def sound(self, rows: Iterable[Sequence[Any]], name: str, decode: Callable[[Sequence[Any]], T]) -> Iterable[T]:  # noqa: ARG002
+    def sound(
+        self,
+        rows: Iterable[Sequence[Any]],
+        name: str,  # noqa: ARG002
+        decode: Callable[[Sequence[Any]], T],
+        *,
+        beside: int = 0,  # noqa: ARG002
+    ) -> Iterable[T]:
         """All of them: a row that the server cannot return is an error of the call."""
         return map(decode, rows)
 
-    def named_rows(self, query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """The rows of a query of this engine alone, whose parameters have names."""
-        return self._run(query, values).fetchall()
+    def past_damage(self, whole: Callable[[], list[T]], *_: object) -> list[T]:
+        """As `sound`."""
+        return whole()
+
+    def sealed(self, values: Sequence[object]) -> Sequence[object]:
+        """Without a checksum: the server checks its pages."""
+        return values
 
     def row(self, query: str, *values: object) -> tuple[Any, ...] | None:
         return self._run(DIALECT.spell(query), values).fetchone()
@@ -153,6 +164,11 @@ class Transaction:
         """Let no other transaction write this agent or collection until this one ends."""
         self.written.add((scope, name))
         self.lock(f"{scope} {name}")
+
+    def require_removed(self, gone: int, wanted: int, what: str) -> None:
+        """Raise psycopg's error if row-level security kept rows: it leaves them out without an error."""
+        if self.restricted and gone < wanted:
+            raise psycopg.errors.InsufficientPrivilege(f"row-level security protects {what}")
 
     def lock_shared(self, name: str) -> None:
         """Let no other transaction take this lock for itself until this one ends; others may share it."""
@@ -492,21 +508,21 @@ def _is_past(moment: float) -> bool:
     return time.monotonic() > moment
 
 
-def run_again(group: type[C]) -> type[C]:
-    """Have each call of an engine's group run again if its connection was lost; see `Database.until_answered`.
+def run_again(database: Database, group: G) -> G:
+    """Have each call of a store's group run again if its connection was lost; see `Database.until_answered`.
 
     A write has found out by then that nothing of it is stored. What is read while the caller goes on is left out.
     """
-    for name, method in inspect.getmembers(group, inspect.isfunction):
+    for name, method in inspect.getmembers(group, inspect.ismethod):
         if not name.startswith("_") and not inspect.isgeneratorfunction(inspect.unwrap(method)):
-            setattr(group, name, _run_again(method))
+            setattr(group, name, _run_again(database, method))
     return group
 
 
-def _run_again(method: Callable[..., T]) -> Callable[..., T]:
+def _run_again(database: Database, method: Callable[..., T]) -> Callable[..., T]:
     @wraps(method)
-    def call(self: Any, *arguments: Any, **options: Any) -> T:
-        return self._engine.database.until_answered(lambda: method(self, *arguments, **options))  # type: ignore[no-any-return]
+    def call(*arguments: Any, **options: Any) -> T:
+        return database.until_answered(lambda: method(*arguments, **options))
 
     return call
 

@@ -7,10 +7,9 @@ from collections import defaultdict
 
 from mindex.datatypes import Check, Progress, Report
 from mindex.errors import StoreError
-from mindex.store.engine_parts import first_names, is_as_last_changed
+from mindex.store.engine_parts import first_names, is_as_last_changed, read_changes
 from mindex_postgres import record_rows, words
 from mindex_postgres.connection import Transaction
-from mindex_postgres.history_rows import read_changes
 
 _BATCH = 500
 _RESTORE = "restore a backup of the server"

@@ -1,17 +1,14 @@
 """Size, health and repair of a PostgreSQL store."""
 
 from mindex.datatypes import Check, Report
-from mindex.datatypes.administration import Grant
 from mindex.errors import StoreError
-from mindex.store.base import CollectionCount
-from mindex.store.engine_parts import SAMPLE, SqlMaintenance, sample_check, vectors_check, words_check
+from mindex.store.base import StoreStatus
+from mindex.store.engine_parts import SAMPLE, read_status, sample_check, vectors_check, words_check
 from mindex_postgres import record_rows, words
-from mindex_postgres.connection import Transaction, run_again
-from mindex_postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
-from mindex_postgres.vector_store import PostgresVectorStore, lacking_indexes
+from mindex_postgres.connection import Transaction
+from mindex_postgres.engine import PostgresEngine, rebuild_words
+from mindex_postgres.vector_store import IS_OWNER, lacking_indexes
 
-_COUNT_DOCUMENTS = "SELECT collection, count(*) FROM documents GROUP BY collection"
-_COUNT_CHUNKS = "SELECT owner, count(*) FROM records WHERE kind = 'chunk' GROUP BY owner"
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
@@ -36,30 +33,22 @@ SELECT name, sum(change)::bigint FROM counts WHERE starts_with(name, ' vectors '
 _WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words WHERE record = ANY(%s)"
 
 
-@run_again
-class PostgresMaintenance(SqlMaintenance[Transaction]):
+class PostgresMaintenance:
     """Implements `mindex.store.base.Maintenance`."""
 
-    _engine: PostgresEngine
-
-    def __init__(self, engine: PostgresEngine, vectors: PostgresVectorStore) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
         self._database = engine.database
-        self._vectors = vectors
+        self._vectors = engine.vector_rows
 
-    def _location(self) -> str:
-        return self._database.place
-
-    def _count_collections(self, transaction: Transaction) -> dict[str, CollectionCount]:
-        names = transaction.column("SELECT name FROM collections")
-        documents, chunks = (dict(transaction.rows(query)) for query in (_COUNT_DOCUMENTS, _COUNT_CHUNKS))
-        return {name: CollectionCount(documents.get(name, 0), chunks.get(name, 0)) for name in names}
-
-    def _size(self, transaction: Transaction) -> int | None:
-        return None if transaction.restricted else int(transaction.value(_SIZE, self._database.address.schema))
-
-    def _granted(self, transaction: Transaction) -> tuple[Grant, ...] | None:
-        return self._database.own_grants(transaction) if transaction.restricted else None
+    def status(self) -> StoreStatus:
+        place, schema = self._database.place, self._engine.schema
+        with self._database.read() as transaction:
+            if transaction.restricted:
+                grants = self._database.own_grants(transaction)
+                return read_status(transaction, location=place, schema=schema, size=None, granted=grants)
+            size = int(transaction.value(_SIZE, self._database.address.schema))
+            return read_status(transaction, location=place, schema=schema, size=size)
 
     def check(self) -> tuple[Check, ...]:
         with self._database.read(long=True) as transaction:

@@ -15,9 +15,10 @@ from mindex.errors import StoreError
 from mindex.ids import short_hash
 from mindex.memory import Memory
 from mindex.store.base import DocumentUpdate
+from mindex.store.sql.retrieval import KNOWN_AS
 from mindex.store.sqlite.migrations import MIGRATIONS
-from mindex.store.sqlite.retrieval import KNOWN_AS
 from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS
+from mindex.store.sqlite.sql_connection import DIALECT
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.running import run_here
@@ -269,7 +270,7 @@ def test_a_read_only_file_of_schema_4_is_read_as_it_is(merged: Path, monkeypatch
 def test_former_ids_are_looked_up_by_their_index(merged: Path) -> None:
     """Else every `get` of an unknown reference would read all records."""
     with contextlib.closing(SqliteStore(merged)), contextlib.closing(sqlite3.connect(merged)) as connection:
-        plan = connection.execute(f"EXPLAIN QUERY PLAN {KNOWN_AS}", ("7", "")).fetchall()
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {DIALECT.spell(KNOWN_AS)}", ("7", "")).fetchall()
     assert any("records_of_other_programs" in row[3] for row in plan), plan
 
 

@@ -9,7 +9,7 @@ from mindex.store.base import Access
 from mindex.store.sql.links import read_keys
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 _LOG = "INSERT INTO access_log (record, at, action, query, score) VALUES (?, ?, ?, ?, ?)"
 _COUNT = """

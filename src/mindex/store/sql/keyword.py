@@ -11,7 +11,7 @@ from mindex.store.sql.dialect import Condition
 from mindex.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 # A scope of at most this number of records is counted separately: how rare a word is among them, not among all. Each
 # word is looked up twice for that, so it has to be small.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mindex.errors import StoreError, UsageError
 from mindex.private_files import make_private_file, make_private_folder
-from mindex.store.sql.thread_transaction import ThreadTransaction
+from mindex.store.sql.engine import ThreadTransaction
 from mindex.store.sqlite.errors import (
     DAMAGED,
     LOST_LOG,

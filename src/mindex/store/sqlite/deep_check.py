@@ -13,8 +13,8 @@ from mindex.errors import NoSpaceError, StoreError
 from mindex.optional_packages import missing_packages
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.changes import is_as_last_changed
+from mindex.store.sql.history import read_changes
 from mindex.store.sqlite import record_rows
-from mindex.store.sqlite.history_rows import read_changes
 from mindex.store.sqlite.queries import batches
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED
 from mindex.store.sqlite.sql_connection import SqlConnection

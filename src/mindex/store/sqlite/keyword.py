@@ -70,13 +70,8 @@ _ADD = f"INSERT INTO records_fts (rowid, {', '.join(COLUMNS)}) VALUES (?, ?, ?, 
 # ── the index ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def index(connection: SqlConnection, key: int, record: Record) -> None:
-    """Make a record findable by its words; it must not be in the index yet."""
-    index_all(connection, [(key, record)])
-
-
 def index_all(connection: SqlConnection, records: Iterable[tuple[int, Record]]) -> None:
-    """Make records findable by their words, each with its key."""
+    """Make records findable by their words, each with its key; they must not be in the index yet."""
     connection.executemany(_ADD, ((key, *analyze_record(record)) for key, record in records))
 
 
@@ -90,8 +85,9 @@ def repair(connection: SqlConnection) -> bool:
     return True
 
 
-def remove(connection: SqlConnection, keys: Sequence[int]) -> None:
-    connection.executemany("DELETE FROM records_fts WHERE rowid = ?", [(key,) for key in keys])
+def remove(connection: SqlConnection, keys: Iterable[Sequence[int]]) -> None:
+    """Take records out of the index; each key is a row of one value."""
+    connection.executemany("DELETE FROM records_fts WHERE rowid = ?", keys)
 
 
 # ── searching ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,24 +1,18 @@
-"""Storing the numbers that entries have in other programs, in a SQLite file."""
+"""Numbers in other programs, for the entries of a file of release 0.1.0."""
 
 import sqlite3
-from collections.abc import Mapping
 
-from mindex.datatypes.program_numbers import Slot
 from mindex.store.record_json import decode_object
 from mindex.store.rules.program_numbers import former_slots
+from mindex.store.sql.entry_statements import put_program_numbers
+from mindex.store.sqlite import record_rows
 from mindex.store.sqlite.row_checksums import checksum_of_texts, is_damage
 from mindex.store.sqlite.sql_connection import SqlConnection
 
-_PUT = "INSERT INTO program_numbers (program, kind, agent, number, record, checksum) VALUES (?, ?, ?, ?, ?, ?)"
 _FORMER = """
 SELECT id, kind, agent, number, source, CASE WHEN json_valid(fields) THEN json_extract(fields, '$.foreign_ids') END
 FROM records WHERE typeof(number) = 'integer' AND kind != 'chunk'
 """
-
-
-def put(connection: SqlConnection, numbers: Mapping[Slot, str]) -> None:
-    rows = ((*slot, id_) for slot, id_ in numbers.items())
-    connection.executemany(_PUT, ((*row, checksum_of_texts(row)) for row in rows))
 
 
 def put_former(connection: SqlConnection) -> None:
@@ -26,8 +20,6 @@ def put_former(connection: SqlConnection) -> None:
 
     Entries behind a page that cannot be read get theirs when they are shown.
     """
-    from mindex.store.sqlite.entry_statements import SqliteEntryStatements  # it imports this module
-
     rows = []
     try:
         for id_, kind, agent, number, source, foreign_ids in connection.execute(_FORMER):
@@ -36,10 +28,10 @@ def put_former(connection: SqlConnection) -> None:
         if not is_damage(error):
             raise
     slots = former_slots(rows)
-    put(connection, slots)
+    put_program_numbers(connection, slots)
     # A number that another program gave may be above all of ours.
     highest = max((number for *_, number in slots), default=0)
-    if highest > SqliteEntryStatements(connection).last_number():
+    if highest > record_rows.last_number(connection):
         values = ("number", str(highest))
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (*values, checksum_of_texts(values)))
 

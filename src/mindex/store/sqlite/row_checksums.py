@@ -68,16 +68,18 @@ def is_sound(values: Sequence[Any], stored: int | None) -> bool:
     return stored is None or checksum(values) == stored
 
 
-def sound_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]], name: str) -> Iterator[Sequence[Any]]:
+def sound_rows(
+    connection: sqlite3.Connection, rows: Iterable[Sequence[Any]], name: str, beside: int = 0
+) -> Iterator[Sequence[Any]]:
     """The rows that are as they were stored, without the checksum at their end. Notes the others.
 
-    `name` is what a row is called, made of its first value: `token {}`.
+    `name` is what a row is called, made of its values: `token {0}`. Its checksum does not cover the first `beside`.
     """
     for *values, stored in rows:
-        if is_sound(values, stored):
+        if is_sound(values[beside:], stored):
             yield values
         else:
-            note_damage(connection, name.format(values[0]))
+            note_damage(connection, name.format(*values))
 
 
 class Connection(sqlite3.Connection):

@@ -1,23 +1,36 @@
 """A connection to a SQLite file on which the SQL that the engines share is run."""
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from mindex.clock import DAY_MS
+from mindex.datatypes.administration import Scope
 from mindex.store.record_json import decode_texts, encode
 from mindex.store.sql.dialect import Dialect
 from mindex.store.sqlite.queries import batches, marks
-from mindex.store.sqlite.row_checksums import MALFORMED, Connection, note_damage, sound_rows
+from mindex.store.sqlite.row_checksums import (
+    MALFORMED,
+    Connection,
+    checksum_of_texts,
+    is_damage,
+    note_damage,
+    sound_rows,
+)
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 _WORDS = {
     "key": "key",
     "record": "(SELECT key FROM records WHERE id = ?)",
+    "place": "{}key",
     "order": "key",
     "document": "d.key = r.document",
     "collection": "c.key = d.collection",
     "chunk": "key = ?",
+    "document_key": "id",
+    "collection_key": "(SELECT key FROM collections WHERE name = ?)",
     "differs": "IS NOT",
     "beside": "{}.agent = a.agent",
     "unchanged": "r.id NOT IN (SELECT record FROM history WHERE at > ?)",
@@ -28,7 +41,24 @@ _WORDS = {
     "session": "json_extract({}.fields, '$.session_id')",
     "property": "json_extract(fields, '$.' || ?)",
     "among": "IN {marks}",
-    "checksum": ", checksum",
+    "checksum": ", {}checksum",
+    "seal": ", ?",
+    "each": "json_each({}) t",
+    "links": "records a JOIN links l ON l.source = a.key",
+    "source": "a.id",
+    "first_summary": """(
+        SELECT f.summary FROM records f WHERE f.kind = 'turn' AND f.retired_at IS NULL AND f.agent = r.agent
+        AND json_extract(f.fields, '$.session_id') = json_extract(r.fields, '$.session_id')
+        ORDER BY f.created_at, f.number LIMIT 1
+    )""",
+    # The first condition is that of the index `records_of_other_programs`: only imported records are looked through.
+    "known_as": """json_extract(r.fields, '$.foreign_ids') IS NOT NULL AND EXISTS (
+        SELECT 1 FROM json_tree(r.fields, '$.foreign_ids') f
+        WHERE f.atom = wanted.id AND (wanted.program IN ('', f.key) OR EXISTS (
+            SELECT 1 FROM json_tree(r.fields, '$.foreign_ids') list
+            WHERE list.id = f.parent AND list.key = wanted.program
+        ))
+    )""",
     "contains": "LIKE ? ESCAPE '\\'",
     "by_code_point": "COLLATE BINARY",
     "unindexed": "+{}",
@@ -46,7 +76,7 @@ _spell = DIALECT.spell
 
 
 class SqlConnection(Connection):
-    """Implements `mindex.store.sql.statements.Statements`."""
+    """Implements `mindex.store.sql.engine.Statements`."""
 
     def run(self, query: str, *values: object) -> int:
         return self.execute(_spell(query), values).rowcount
@@ -80,9 +110,38 @@ class SqlConnection(Connection):
         for batch in batches(among):
             yield from self.execute(spelled.replace("{marks}", marks(batch)), (*values, *batch))
 
-    def sound(self, rows: Iterable[Sequence[Any]], name: str, decode: Callable[[Sequence[Any]], T]) -> Iterator[T]:
-        for values in sound_rows(self, rows, name):
+    def sound(
+        self, rows: Iterable[Sequence[Any]], name: str, decode: Callable[[Sequence[Any]], T], *, beside: int = 0
+    ) -> Iterator[T]:
+        for values in sound_rows(self, rows, name, beside):
             try:
                 yield decode(values)
             except MALFORMED:  # without a checksum: the page of another table in place of this one
-                note_damage(self, name.format(values[0]))
+                note_damage(self, name.format(*values))
+
+    def past_damage(
+        self, whole: Callable[[], list[T]], keys: Callable[[], Iterable[K]], one: Callable[[K], list[T]], name: str
+    ) -> list[T]:
+        try:
+            return whole()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+        found = []
+        for key in keys():
+            try:
+                found += one(key)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                note_damage(self, name.format(key))
+        return found
+
+    def sealed(self, values: Sequence[object]) -> Sequence[object]:
+        return (*values, checksum_of_texts(values))
+
+    def lock_owner(self, scope: Scope, name: str) -> None:
+        """Nothing: a SQLite file has one writer at a time."""
+
+    def require_removed(self, gone: int, wanted: int, what: str) -> None:
+        """Nothing: who may write a file may write all of it."""
