@@ -26,11 +26,9 @@ from mindex.store.engine_parts import ThreadTransaction, fails_fast
 from mindex_postgres.address import Address
 from mindex_postgres.commit_marks import CommitMarks, WriteIdentity
 from mindex_postgres.dialect import DIALECT
-from mindex_postgres.errors import is_conflict, is_lost, store_error
-from mindex_postgres.live_connection import LiveConnection
-from mindex_postgres.refusals import OWN_GRANTS, read_only_error, refusal
+from mindex_postgres.errors import OWN_GRANTS, is_conflict, is_lost, read_only_error, refusal, store_error
 from mindex_postgres.replica import WRITTEN, Replica
-from mindex_postgres.server_pool import BACKEND, ServerPool
+from mindex_postgres.server_pool import BACKEND, LiveConnection, ServerPool
 
 T = TypeVar("T")
 G = TypeVar("G")

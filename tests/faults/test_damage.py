@@ -14,10 +14,10 @@ from mindex.errors import ConflictError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.store.sqlite.backup import SqliteBackups
 from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.damaged_file import scan_table
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
 from mindex.store.sqlite.row_checksums import CHECKED
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.table_scan import scan_table
 from tests.conftest import write
 from tests.faults.bit_flips import Attack
 from tests.running import run_here

@@ -16,7 +16,7 @@ from mindex.errors import StoreError
 from mindex.fail_fast import fail_fast
 from mindex.memory import Memory
 from mindex.store.transactions import in_transaction
-from mindex_postgres import connection, live_connection
+from mindex_postgres import connection, server_pool
 from mindex_postgres.store import postgres_store
 from tests.contract.records import memory_of
 from tests.mcp.team import KEYWORD, team_server
@@ -135,7 +135,7 @@ def test_a_write_is_stored_once_although_its_answer_is_lost(url: str, proxy: Sil
 def test_a_long_statement_is_waited_for_as_long_as_the_server_works_on_it(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_connection, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(server_pool, "SILENCE_SECONDS", 0.5)
     database = memory.store._engine.database  # type: ignore[attr-defined]
     with database.read() as transaction:
         assert transaction.value("SELECT 'slept' FROM pg_sleep(3)") == "slept"

@@ -15,10 +15,9 @@ from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.rules.changes import is_as_last_changed
 from mindex.store.sql.history import read_changes
 from mindex.store.sqlite import record_rows
-from mindex.store.sqlite.queries import batches
+from mindex.store.sqlite.damaged_file import row_name, scan_table
 from mindex.store.sqlite.row_checksums import CHECKED, MALFORMED
-from mindex.store.sqlite.sql_connection import SqlConnection
-from mindex.store.sqlite.table_scan import row_name, scan_table
+from mindex.store.sqlite.sql_connection import SqlConnection, batches
 
 if TYPE_CHECKING:
     from mindex.store.sqlite.engine import SqliteEngine

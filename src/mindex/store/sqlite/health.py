@@ -12,11 +12,11 @@ from mindex.private_files import is_public
 from mindex.store.damage_notes import REPAIR, first_names
 from mindex.store.sql.checks import OPTIMIZE, SAMPLE, sample_check, vectors_check, words_check
 from mindex.store.sqlite import record_rows
+from mindex.store.sqlite.damaged_file import row_name, scan_table
 from mindex.store.sqlite.file_guard import log_is_older, logs_set_aside
 from mindex.store.sqlite.filter_sql import match_expression
 from mindex.store.sqlite.postings import LAST_CHANGE, SEQ, has_postings
 from mindex.store.sqlite.sql_connection import SqlConnection
-from mindex.store.sqlite.table_scan import row_name, scan_table
 from mindex.temporary_files import left_behind
 
 _COUNT_WITHOUT_WORDS = """

@@ -41,21 +41,21 @@ def _add_checksums(connection: sqlite3.Connection) -> None:
 
 
 def _add_program_numbers(connection: SqlConnection) -> None:
-    from mindex.store.sqlite.program_numbers import put_former  # a file is brought up to date only once
+    from mindex.store.sqlite.corrections import put_former_numbers  # a file is brought up to date only once
 
     _run(connection, "schema_10.sql")
-    put_former(connection)
+    put_former_numbers(connection)
 
 
 def _replace_nul(connection: sqlite3.Connection) -> None:
-    from mindex.store.sqlite.nul_replacement import replace_nul  # a file is migrated only once
+    from mindex.store.sqlite.corrections import replace_nul  # a file is migrated only once
 
     replace_nul(connection)
 
 
 def _correct_tags(connection: sqlite3.Connection) -> None:
     """Remove the tags that came from inline code. If there were any, opening rebuilds the keyword index."""
-    from mindex.store.sqlite.code_tags import remove_code_tags  # only an upgrade needs it
+    from mindex.store.sqlite.corrections import remove_code_tags  # only an upgrade needs it
 
     if remove_code_tags(connection):
         connection.execute("UPDATE meta SET value = '1' WHERE key = 'analyzer'")

@@ -16,7 +16,6 @@ from mindex.datatypes.record_properties import ENTRY_PROPERTIES, PROPERTIES, Rec
 from mindex.ids import content_hash
 from mindex.store.record_json import decode_object, decode_texts, encode
 from mindex.store.sqlite import keyword
-from mindex.store.sqlite.queries import batches, marks
 from mindex.store.sqlite.row_checksums import (
     CHECKED,
     MALFORMED,
@@ -25,7 +24,7 @@ from mindex.store.sqlite.row_checksums import (
     is_sound,
     note_damage,
 )
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.sql_connection import SqlConnection, batches, marks
 
 if TYPE_CHECKING:
     from mindex.store.export_rows import ExportedVectors

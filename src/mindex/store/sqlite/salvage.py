@@ -20,17 +20,15 @@ from mindex.private_files import make_private_folder
 from mindex.store.rules.changes import is_as_last_changed
 from mindex.store.sql.entry_statements import SqlEntryStatements
 from mindex.store.sql.history import read_changes
-from mindex.store.sqlite import program_numbers, record_rows, row_checksums
+from mindex.store.sqlite import record_rows, row_checksums
+from mindex.store.sqlite.corrections import put_former_numbers, replace_nul
+from mindex.store.sqlite.damaged_file import ScannedRow, open_source, row_name, scan_table
 from mindex.store.sqlite.deep_check import JSON_COLUMNS
 from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.errors import refused_by_disk
-from mindex.store.sqlite.nul_replacement import replace_nul
-from mindex.store.sqlite.queries import batches
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
-from mindex.store.sqlite.salvage_schema import open_source
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.sql_connection import SqlConnection, batches
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.table_scan import ScannedRow, row_name, scan_table
 from mindex.temporary_files import temporary_folder
 
 _REPORT_EVERY = 500
@@ -274,7 +272,7 @@ class _Run:
         highest = self._target.value("SELECT coalesce(max(number), 0) FROM records")
         record_rows.put_last_number(self._target, max(record_rows.last_number(self._target), highest))
         if not self._tables["program_numbers"].read:  # of a file that an older version made
-            program_numbers.put_former(self._target)
+            put_former_numbers(self._target)
 
 
 def _is_readable(table: str, row: ScannedRow) -> bool:

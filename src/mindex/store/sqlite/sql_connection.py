@@ -1,14 +1,17 @@
 """A connection to a SQLite file on which the SQL that the engines share is run."""
 
+from __future__ import annotations
+
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from mindex.clock import DAY_MS
 from mindex.datatypes.administration import Scope
 from mindex.store.record_json import decode_texts, encode
+from mindex.store.results import ScoredRecord
 from mindex.store.sql.dialect import Dialect
-from mindex.store.sqlite.queries import batches, marks
 from mindex.store.sqlite.row_checksums import (
     MALFORMED,
     Connection,
@@ -19,6 +22,46 @@ from mindex.store.sqlite.row_checksums import (
 )
 
 T = TypeVar("T")
+
+# SQLite takes 32,766 parameters in one statement; far fewer keep its planner quick.
+_BATCH = 500
+# The length of a chunk's text is not needed, and would be read with all of the text.
+_SCORED = """
+SELECT r.key, r.id, r.kind, CASE r.kind WHEN 'chunk' THEN 0 ELSE length(r.text) END, d.collection
+FROM records r LEFT JOIN documents d ON d.key = r.document WHERE r.key IN {marks}
+"""
+
+
+def scored_records(
+    connection: SqlConnection,
+    scores: Sequence[tuple[int, float, float]],
+    collection_sizes: Mapping[int, int] | None = None,
+) -> tuple[ScoredRecord, ...]:
+    """The records with these keys that exist, in this order, with their scores and fluency.
+
+    `collection_sizes` are by the keys of collections.
+    """
+    sizes = collection_sizes or {}
+    known = {row[0]: row for row in connection.among(_SCORED, [key for key, _, _ in scores])}
+    found = [(score, fluency, known[key]) for key, score, fluency in scores if key in known]
+    return tuple(
+        [
+            ScoredRecord(id_, score, kind, length, fluency, sizes.get(collection, 0))
+            for score, fluency, (_, id_, kind, length, collection) in found
+        ]
+    )
+
+
+def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def marks(values: Sequence[object]) -> str:
+    return f"({','.join('?' * len(values))})"
+
+
 K = TypeVar("K")
 
 _WORDS = {

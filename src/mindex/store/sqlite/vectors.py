@@ -22,10 +22,9 @@ from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.postings import NEEDED_CHANGES
-from mindex.store.sqlite.queries import batches, scored_records
 from mindex.store.sqlite.record_rows import note_changes, read_records
 from mindex.store.sqlite.row_checksums import CHECKED, note_damage, sound_rows
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.sql_connection import SqlConnection, batches, scored_records
 from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
