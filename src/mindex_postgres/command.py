@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mindex.cli.open_memory import Context
 from mindex.config import load_settings
 from mindex.datatypes.administration import Distribution, Grants, Setup
+from mindex.errors import ConfigError
 from mindex.present.text import aligned, amount, note_lines
-from mindex_postgres.access import Administration
+from mindex_postgres import missing_packages
+
+if TYPE_CHECKING:
+    from mindex_postgres.administration import Administration
 
 
 def setup_text(setup: Setup) -> str:
@@ -56,7 +60,17 @@ def admin_command() -> None:
 
 
 def _administration(context: Context) -> Administration:
-    return Administration(load_settings({"db": context.db}))
+    """The administrator's view of the database that the settings name. Raises ConfigError if it is not PostgreSQL."""
+    database = load_settings({"db": context.db}).database
+    if database.partition("://")[0] not in ("postgresql", "postgres"):
+        raise ConfigError(
+            f"{database} is not shared: only a PostgreSQL database has roles", "name one with --db postgresql://…"
+        )
+    try:
+        from mindex_postgres.administration import Administration  # psycopg is installed only on request
+    except ModuleNotFoundError as error:
+        raise missing_packages(error) from None
+    return Administration(database)
 
 
 def _agents(context: Context) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ from mindex.errors import SchemaError, StoreBusyError, StoreError
 from mindex.store.engine_parts import BackgroundWriter
 from mindex_postgres import record_rows, words
 from mindex_postgres.address import Address
-from mindex_postgres.connection import Database, Transaction
+from mindex_postgres.connection import Database
 from mindex_postgres.dialect import DIALECT
 from mindex_postgres.filter_sql import condition
 from mindex_postgres.migrations import migrate
 from mindex_postgres.searches import PostgresSearches
+from mindex_postgres.transaction import Transaction
 from mindex_postgres.vector_store import IS_OWNER, PostgresVectorRows
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from psycopg import errors, sql
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.errors import NotFoundError, SchemaError, StoreError
 from mindex.store.engine_parts import former_slots, put_program_numbers
-from mindex_postgres.connection import Database, Transaction
+from mindex_postgres.connection import Database
 from mindex_postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex_postgres.row_security import apply_rights
+from mindex_postgres.transaction import Transaction
 
 Migration = Callable[[Transaction], None]
 

@@ -10,7 +10,7 @@ from mindex.analyzer import fold
 from mindex.datatypes import ENTRY_PROPERTIES, PROPERTIES, Record, RecordProperty
 from mindex.ids import content_hash
 from mindex.store.engine_parts import decode_object, encode
-from mindex_postgres.connection import Transaction
+from mindex_postgres.transaction import Transaction
 from mindex_postgres.words import index, index_again, remove
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from mindex_postgres.words import read_terms
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, Model, VectorArray
     from mindex.store.base import NearestRecords, TermStatistics
-    from mindex_postgres.connection import Database, Transaction
+    from mindex_postgres.connection import Database
+from mindex_postgres.transaction import Transaction
 
 T = TypeVar("T")
 

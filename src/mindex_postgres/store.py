@@ -5,9 +5,10 @@ from functools import partial
 
 from mindex.store.engine_parts import SqlStore
 from mindex_postgres.address import parse_address
-from mindex_postgres.connection import DEFAULT_WAIT, Transaction, run_again
+from mindex_postgres.connection import DEFAULT_WAIT, run_again
 from mindex_postgres.engine import PostgresEngine
 from mindex_postgres.maintenance import PostgresMaintenance
+from mindex_postgres.transaction import Transaction
 
 
 def postgres_store(

@@ -14,8 +14,8 @@ from mindex.errors import MindexError, StoreError
 from mindex.store.engine_parts import Condition, space_rows
 from mindex.store.engine_parts import spaces as rules
 from mindex_postgres import record_rows, vectors, words
-from mindex_postgres.connection import Transaction
 from mindex_postgres.row_security import writable_record
+from mindex_postgres.transaction import Transaction
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.datatypes import EmbedderSpec

@@ -782,7 +782,7 @@ def test_a_schema_without_marks_of_writes_gets_them(postgres_server: PostgresSer
     database = Database(parse_address(postgres_database), wait=5)
     assert migrations.migrate(database, migrations.MIGRATIONS[:5]) == 5  # what 0.1.0 had
     database.close()
-    administration = Administration(parse_address(postgres_database))
+    administration = Administration(postgres_database)
     administration.init((), run=True)
     with role_of(postgres_server, "marker"):
         administration.grant("marker", [("agent", "a")], read_only=False)

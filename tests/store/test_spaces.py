@@ -42,7 +42,7 @@ def give(store: SqliteStore, model: Model) -> None:
 OF_010 = replace(MINILM, sha256="")
 
 
-def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(tmp_path: Path) -> None:
+def test_a_file_of_the_first_release_is_searched_in_the_space_it_was_embedded_in(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     database = Database(path)
     migrate(database, MIGRATIONS[:1])
@@ -56,6 +56,7 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
                 (key, fingerprint),
             )
         connection.execute("INSERT INTO vectors (model, record, fluency, data) VALUES (2, 1, 1.0, zeroblob(1536))")
+        connection.execute("INSERT INTO meta (key, value) VALUES ('space', ?)", (OF_010.fingerprint,))
     database.close()
 
     with Memory(path) as memory:

@@ -4,17 +4,10 @@ from mindex.database_url import refuse_password as refuse_password
 from mindex.embedding_text import embedded_text as embedded_text
 from mindex.fail_fast import fails_fast as fails_fast
 from mindex.private_files import make_private_folder as make_private_folder
-from mindex.store import record_json as record_json
-from mindex.store.cache_kinds import TEXT_CACHES as TEXT_CACHES
 from mindex.store.damage_notes import first_names as first_names
-from mindex.store.export_rows import Accesses as Accesses
 from mindex.store.export_rows import ExportedVectors as ExportedVectors
 from mindex.store.export_rows import ExportRow as ExportRow
-from mindex.store.export_rows import ExportSnapshot as ExportSnapshot
-from mindex.store.export_rows import Extraction as Extraction
 from mindex.store.export_rows import Link as Link
-from mindex.store.export_rows import by_program as by_program
-from mindex.store.record_json import change_values as change_values
 from mindex.store.record_json import decode_object as decode_object
 from mindex.store.record_json import encode as encode
 from mindex.store.rules import bm25 as bm25

@@ -9,7 +9,7 @@ from mindex.store.base import StoreStatus
 from mindex.store.sql.status import read_status
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
-from mindex.store.sqlite.row_checksums import add_checksums
+from mindex.store.sqlite.row_checksums import add_missing_checksums
 
 if TYPE_CHECKING:
     from mindex.datatypes import Check, Report
@@ -51,7 +51,7 @@ class SqliteMaintenance:
         from mindex.store.sqlite.health import checks, drop_unusable_vectors  # as in `check`
 
         with self._engine.write_transaction() as connection:
-            add_checksums(connection, "WHERE checksum IS NULL")
+            add_missing_checksums(connection)
             whole = keyword.repair(connection)
             if not (whole and all(check.ok for check in checks(connection))):
                 rebuild_words(connection)

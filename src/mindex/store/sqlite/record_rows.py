@@ -75,13 +75,8 @@ INSERT INTO records
 VALUES (?, 'chunk', (SELECT key FROM documents WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key
 """
 _DESCRIBE_CHUNK = "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context"
-_LAST_NUMBER = "SELECT value FROM meta WHERE key = 'number'"
-# Of a file that counted for each agent, with the last number of each under `number:AGENT`.
-_LAST_OF_ALL_AGENTS = """
-SELECT max(
-    coalesce((SELECT max(number) FROM records WHERE number IS NOT NULL), 0),
-    coalesce((SELECT max(CAST(value AS INTEGER)) FROM meta WHERE key >= 'number:' AND key < 'number;'), 0)
-)
+_LAST_NUMBER = """
+SELECT coalesce((SELECT value FROM meta WHERE key = 'number'), (SELECT max(number) FROM records), 0)
 """
 _EXPORTED_VECTORS = """
 SELECT m.fingerprint, m.dimensions, v.model, v.record, v.fluency, v.data, v.checksum
@@ -283,8 +278,7 @@ def note_changes(connection: SqlConnection, keys: Iterable[int], model: int | No
 
 
 def last_number(connection: SqlConnection) -> int:
-    given = connection.value(_LAST_NUMBER)
-    return int(given or connection.value(_LAST_OF_ALL_AGENTS))
+    return int(connection.value(_LAST_NUMBER))
 
 
 def put_last_number(connection: SqlConnection, number: int) -> None:

@@ -8,7 +8,7 @@ triggers: these are not in the file, so another program can write to it, and its
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -47,8 +47,6 @@ PRIMARY_KEYS = {
 }  # fmt: skip
 # Every statement that inserts into these computes the checksum: a trigger would add a tenth to the cost of a bulk.
 _INSERTED_WITH_CHECKSUM = ("records", "history", "vectors", "program_numbers")
-# Tables that had checksums from their beginning.
-SINCE_CHECKSUMS = frozenset({"program_numbers"})
 # Errors of decoding values that are not what was written.
 MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 
@@ -129,8 +127,8 @@ def watch_writes(connection: sqlite3.Connection) -> None:
         )
 
 
-def add_checksums(connection: sqlite3.Connection, which: str = "", but: Collection[str] = ()) -> None:
-    """Give rows their checksums: all, as a migration does, or those of a WHERE clause. `but`: tables to leave out."""
+def add_missing_checksums(connection: sqlite3.Connection) -> None:
+    """Give the rows that another program wrote their checksums."""
     for table, columns in CHECKED.items():
-        if table not in but:
-            connection.execute(f"UPDATE {table} SET checksum = row_checksum({', '.join(columns)}) {which}")
+        row = f"row_checksum({', '.join(columns)})"
+        connection.execute(f"UPDATE {table} SET checksum = {row} WHERE checksum IS NULL")
