@@ -18,7 +18,7 @@ from mindex_postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex_postgres.migrations import migrate
 from mindex_postgres.row_security import GroupRoles, apply_rights, group_roles, is_on, quoted, roles_here, turn_on
 from mindex_postgres.transaction import Transaction
-from mindex_postgres.vector_store import IS_OWNER
+from mindex_postgres.vector_rows import IS_OWNER
 
 T = TypeVar("T")
 _Step: TypeAlias = tuple[SetupStep, str, tuple[str, ...]]

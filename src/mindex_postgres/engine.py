@@ -20,7 +20,7 @@ from mindex_postgres.filter_sql import condition
 from mindex_postgres.migrations import migrate
 from mindex_postgres.searches import PostgresSearches
 from mindex_postgres.transaction import Transaction
-from mindex_postgres.vector_store import IS_OWNER, PostgresVectorRows
+from mindex_postgres.vector_rows import IS_OWNER, PostgresVectorRows
 
 if TYPE_CHECKING:
     from mindex.store.engine_parts import Condition, RecordRows

@@ -20,7 +20,7 @@ from mindex.store.engine_parts import (
 from mindex_postgres import record_rows, words
 from mindex_postgres.engine import PostgresEngine, rebuild_words
 from mindex_postgres.transaction import Transaction
-from mindex_postgres.vector_store import IS_OWNER, lacking_indexes
+from mindex_postgres.vector_rows import IS_OWNER, lacking_indexes
 
 _WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words WHERE record = ANY(%s)"
 _SIZE = """

@@ -785,7 +785,7 @@ def test_a_schema_without_marks_of_writes_gets_them(postgres_server: PostgresSer
     administration = Administration(postgres_database)
     administration.init((), run=True)
     with role_of(postgres_server, "marker"):
-        administration.grant("marker", [("agent", "a")], read_only=False)
+        administration.grant("marker", agents=["a"], read_only=False)
         url = postgres_database.replace("postgresql://postgres@", "postgresql://marker@")
         with closing(postgres_store(url, cache_rows=0)) as store:
             for id_ in ("one", "two"):

@@ -248,7 +248,7 @@ COMMANDS = [
 def alike(result: object) -> str:
     """A result without what differs between any two runs: times, the schema's name, numbers of one counter for all."""
     text = str(result)
-    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z?|\b1[67]\d{11}\b|[\d.]+ s\b", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z?|\b\d\d:\d\d:\d\dZ|\b1[67]\d{11}\b|[\d.]+ s\b", "TIME", text)
     text = re.sub(r"\d+\.\d+(e-\d+)?", lambda found: f"{float(found[0]):.2f}", text)  # recency counts seconds
     text = re.sub(r"(change|number|seq|mtime_ns|last_number)(\W+)\d+|indexed_at=\d+", r"\1\2N", text)
     text = re.sub(r'"bob":\s?\d+', '"bob": N', text)

@@ -19,7 +19,7 @@ from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.vector_store import VECTORS_OF_RECORDS
+from mindex.store.sqlite.vector_rows import VECTORS_OF_RECORDS
 
 OLD, NEW, THIRD = Model("test", "old", 4), Model("test", "new", 4), Model("test", "third", 4)
 NO_SPEC = EmbedderSpec("test")

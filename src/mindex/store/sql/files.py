@@ -107,26 +107,10 @@ class SqlFiles(Generic[S]):
         texts = self._engine.dialect.texts
 
         def decode(row: Row) -> Document:
-            (
-                collection,
-                id_,
-                _,
-                path,
-                fingerprint,
-                size,
-                mtime_ns,
-                title,
-                domain,
-                instruction,
-                tags,
-                links,
-                at,
-                fields,
-            ) = row
-            return Document(
-                id_, collection, path, fingerprint, size, mtime_ns, title, domain, bool(instruction), texts(tags),
-                texts(links), at, texts(fields),
-            )  # fmt: skip
+            collection, id_, _, *file, instruction, tags, links, indexed_at, fields = row
+            lists = texts(tags), texts(links)
+            values: list[Any] = [id_, collection, *file, bool(instruction), *lists, indexed_at, texts(fields)]
+            return Document(*values)
 
         return statements.sound(rows, "file {3}", decode, beside=1)
 

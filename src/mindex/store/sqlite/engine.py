@@ -23,7 +23,7 @@ from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits, Postings
 from mindex.store.sqlite.row_checksums import watch_writes
 from mindex.store.sqlite.searches import SqliteSearches
 from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
-from mindex.store.sqlite.vector_store import SqliteVectorRows
+from mindex.store.sqlite.vector_rows import SqliteVectorRows
 
 if TYPE_CHECKING:
     from mindex.datatypes import Filters

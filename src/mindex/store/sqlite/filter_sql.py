@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from mindex.analyzer import fold
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.sql.dialect import Condition
-from mindex.store.sql.filters import live_records
-from mindex.store.sql.keyword import SMALL_SCOPE, Scope, is_countable, size_if_small
+from mindex.store.sql.filters import SMALL_SCOPE, Scope, is_countable, live_records, size_if_small
 from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection, marks
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"

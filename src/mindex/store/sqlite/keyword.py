@@ -15,7 +15,7 @@ from mindex.datatypes import Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
-from mindex.store.sql.keyword import Scope, best_first, plain_terms
+from mindex.store.sql.filters import Scope, best_first, plain_terms
 from mindex.store.sql.retrieval import SIGNAL_COLUMNS, SIGNAL_TABLES, to_signals
 from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.filter_sql import match_expression, scope_of

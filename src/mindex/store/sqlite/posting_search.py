@@ -17,7 +17,7 @@ from mindex.store.results import ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.bm25 import K1, B
 from mindex.store.sql.dialect import Condition
-from mindex.store.sql.keyword import Scope
+from mindex.store.sql.filters import Scope
 from mindex.store.sqlite.keyword import read_tally
 from mindex.store.sqlite.posting_index import Frequencies, LoadedPostings
 from mindex.store.sqlite.sql_connection import SqlConnection
