@@ -22,7 +22,6 @@ from mindex.store.sqlite.row_checksums import (
     checksum_of_texts,
     damaged,
     is_sound,
-    note_damage,
 )
 from mindex.store.sqlite.sql_connection import SqlConnection, batches, marks
 
@@ -98,7 +97,7 @@ def to_records(connection: SqlConnection, rows: Iterable[Sequence[Any]]) -> Iter
     for row in rows:
         record = to_record(row)
         if record is None:
-            note_damage(connection, f"record {row[0]}")
+            connection.note_damage(f"record {row[0]}")
         else:
             yield record
 

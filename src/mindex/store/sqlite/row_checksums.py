@@ -8,7 +8,7 @@ triggers: these are not in the file, so another program can write to it, and its
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -66,26 +66,6 @@ def is_sound(values: Sequence[Any], stored: int | None) -> bool:
     return stored is None or checksum(values) == stored
 
 
-def sound_rows(
-    connection: sqlite3.Connection, rows: Iterable[Sequence[Any]], name: str, beside: int = 0
-) -> Iterator[Sequence[Any]]:
-    """The rows that are as they were stored, without the checksum at their end. Notes the others.
-
-    `name` is what a row is called, made of its values: `token {0}`. Its checksum does not cover the first `beside`.
-    """
-    for *values, stored in rows:
-        if is_sound(values[beside:], stored):
-            yield values
-        else:
-            note_damage(connection, name.format(*values))
-
-
-class Connection(sqlite3.Connection):
-    """A connection that remembers which rows could not be read. All connections of a file share the names of these."""
-
-    damaged: dict[str, None]
-
-
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error says that what is read is not what was written: a broken page, or bytes that are not text."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -95,12 +75,6 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 def damaged(name: str) -> DamagedRowError:
     """The error of a call that needs a row which is damaged."""
     return DamagedRowError(f"{name} is damaged", REPAIR)
-
-
-def note_damage(connection: sqlite3.Connection, name: str) -> None:
-    """Remember that a row was left out: `record 3k2j…`, `change 17`."""
-    if isinstance(connection, Connection):
-        connection.damaged[name] = None
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mindex.store.results import Neighbours
 from mindex.store.sqlite.keyword import KeywordSearch, read_terms
 from mindex.store.sqlite.record_rows import read_records
-from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
+from mindex.store.sqlite.row_checksums import MALFORMED
 
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, Model, VectorArray
@@ -35,7 +35,7 @@ class SqliteSearches:
             except MALFORMED:
                 if lists is None:
                     raise
-                note_damage(connection, "posting lists")
+                connection.note_damage("posting lists")
                 found = read(connection, KeywordSearch(connection))
         postings.build_in_background()
         return found

@@ -12,14 +12,7 @@ from mindex.datatypes.administration import Scope
 from mindex.store.record_json import decode_texts, encode
 from mindex.store.results import ScoredRecord
 from mindex.store.sql.dialect import Dialect
-from mindex.store.sqlite.row_checksums import (
-    MALFORMED,
-    Connection,
-    checksum_of_texts,
-    is_damage,
-    note_damage,
-    sound_rows,
-)
+from mindex.store.sqlite.row_checksums import MALFORMED, checksum_of_texts, is_damage, is_sound
 
 T = TypeVar("T")
 
@@ -118,8 +111,10 @@ DIALECT = Dialect(_WORDS, array=encode, texts=decode_texts, glob=str)
 _spell = DIALECT.spell
 
 
-class SqlConnection(Connection):
-    """Implements `mindex.store.sql.engine.Statements`."""
+class SqlConnection(sqlite3.Connection):
+    """Implements `mindex.store.sql.engine.Statements`, and remembers which rows could not be read."""
+
+    damaged: dict[str, None]  # names of rows, shared by all connections of a file
 
     def run(self, query: str, *values: object) -> int:
         return self.execute(_spell(query), values).rowcount
@@ -153,14 +148,26 @@ class SqlConnection(Connection):
         for batch in batches(among):
             yield from self.execute(spelled.replace("{marks}", marks(batch)), (*values, *batch))
 
+    def note_damage(self, name: str) -> None:
+        """Remember that a row was left out: `record 3k2j…`, `change 17`."""
+        self.damaged[name] = None
+
+    def sound_rows(self, rows: Iterable[Sequence[Any]], name: str, beside: int = 0) -> Iterator[Sequence[Any]]:
+        """The rows that are as they were stored, without the checksum at their end; see `sound`."""
+        for *values, stored in rows:
+            if is_sound(values[beside:], stored):
+                yield values
+            else:
+                self.note_damage(name.format(*values))
+
     def sound(
         self, rows: Iterable[Sequence[Any]], name: str, decode: Callable[[Sequence[Any]], T], *, beside: int = 0
     ) -> Iterator[T]:
-        for values in sound_rows(self, rows, name, beside):
+        for values in self.sound_rows(rows, name, beside):
             try:
                 yield decode(values)
             except MALFORMED:  # without a checksum: the page of another table in place of this one
-                note_damage(self, name.format(*values))
+                self.note_damage(name.format(*values))
 
     def past_damage(
         self, whole: Callable[[], list[T]], keys: Callable[[], Iterable[K]], one: Callable[[K], list[T]], name: str
@@ -177,7 +184,7 @@ class SqlConnection(Connection):
             except sqlite3.DatabaseError as error:
                 if not is_damage(error):
                     raise
-                note_damage(self, name.format(key))
+                self.note_damage(name.format(key))
         return found
 
     def sealed(self, values: Sequence[object]) -> Sequence[object]:
