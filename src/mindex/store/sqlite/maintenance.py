@@ -39,7 +39,7 @@ class SqliteMaintenance:
         return (*found, health.access_check(path), *of_log, *health.leftover_checks(path))
 
     def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
-        from mindex.store.sqlite.deep_check import deep_checks  # as in `check`
+        from mindex.store.sqlite.health import deep_checks  # as in `check`
 
         return deep_checks(self._engine, report)
 

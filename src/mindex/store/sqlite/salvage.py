@@ -23,9 +23,9 @@ from mindex.store.sql.history import read_changes
 from mindex.store.sqlite import record_rows, row_checksums
 from mindex.store.sqlite.corrections import put_former_numbers, replace_nul
 from mindex.store.sqlite.damaged_file import ScannedRow, open_source, row_name, scan_table
-from mindex.store.sqlite.deep_check import JSON_COLUMNS
 from mindex.store.sqlite.engine import rebuild_words
 from mindex.store.sqlite.errors import refused_by_disk
+from mindex.store.sqlite.health import JSON_COLUMNS
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
 from mindex.store.sqlite.sql_connection import SqlConnection, batches
 from mindex.store.sqlite.store import SqliteStore
