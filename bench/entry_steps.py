@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from entries import _BULK, _insert, _rows_of
 from ground import QUICK, Ground, Sizes
@@ -28,8 +28,10 @@ from mindex.entries.summary import summarize
 from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from mindex.store.rules import entry_rules as rules
-from mindex.store.sqlite import entry_statements, keyword, record_rows
-from mindex.store.sqlite.entries import SqliteEntries
+from mindex.store.sql import entry_statements
+from mindex.store.sql.entries import SqlEntries
+from mindex.store.sql.entry_statements import SqlEntryStatements
+from mindex.store.sqlite import keyword, record_rows
 from mindex.type_rules import memory_type
 from telling import sentences
 
@@ -78,7 +80,7 @@ def _round(ground: Ground, turn: int) -> dict[str, float]:
         whole = [NewMemory(text) for text in sentences(ground, count, 71 + 3 * turn)]
         records = _by_rules(steps, texts)
         store = memory.store.entries
-        assert isinstance(store, SqliteEntries)
+        assert isinstance(store, SqlEntries)
         for start in range(0, count, _BULK):
             _stored(steps, store, records[start : start + _BULK])
     other = ground.scratch(f"steps-whole-{turn}") / "memory.db"
@@ -102,18 +104,18 @@ def _by_rules(steps: Steps, texts: Sequence[str]) -> list[Record]:
     return [record for record, _ in records]
 
 
-def _stored(steps: Steps, store: SqliteEntries, records: Sequence[Record]) -> None:
-    """One transaction, as `SqliteEntries.add` makes it of many records."""
+def _stored(steps: Steps, store: SqlEntries[Any], records: Sequence[Record]) -> None:
+    """One transaction, as `SqlEntries.add` makes it of many records."""
     engine = store._engine
     write = engine.write_transaction(durable=True)
     connection = steps.time("begin and commit", write.__enter__)
     bulk = steps.time(
         "hashes, look-up of duplicates",
-        lambda: entry_statements.SqliteBulkStatements(connection, now_ms(), "", records),
+        lambda: SqlEntryStatements(record_rows, connection, now_ms(), "", records),
     )
     steps.time("numbers, changes", lambda: [rules.add(bulk, record, by="main") for record in records])
     (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()
-    keyed = list(enumerate(bulk._records.values(), start=last + 1))
+    keyed = list(enumerate(bulk._entries.values(), start=last + 1))
     rows = steps.time("rows: values, checksums", lambda: [record_rows._row(key, record) for key, record in keyed])
     steps.time("rows: SQL", lambda: connection.executemany(record_rows._INSERT, rows))
     names = [(fold(name), key) for key, record in keyed for name in record.entities]
@@ -121,9 +123,9 @@ def _stored(steps: Steps, store: SqliteEntries, records: Sequence[Record]) -> No
     words = steps.time("tokens", lambda: [(key, *analyze_record(record)) for key, record in keyed])
     steps.time("FTS entries: SQL", lambda: connection.executemany(keyword._ADD, words))
     steps.time("log of changes: SQL", lambda: record_rows.note_changes(connection, [key for key, _ in keyed]))
-    history = steps.time("history: JSON, checksums", lambda: [*map(entry_statements._change_values, bulk._changes)])
-    steps.time("history: SQL", lambda: connection.executemany(entry_statements._APPEND_CHANGE, history))
-    entry_statements.SqliteEntryStatements.raise_number(bulk, bulk.last_number())
+    history = steps.time("history: JSON, checksums", lambda: [*map(bulk._change_values, bulk._changes)])
+    steps.time("history: SQL", lambda: connection.run_many(entry_statements._APPEND, history))
+    record_rows.put_last_number(connection, bulk.last_number())
     steps.time("begin and commit", lambda: write.__exit__(None, None, None))
 
 

@@ -20,12 +20,11 @@ from pathlib import Path
 import numpy as np
 
 import corpus
-from mindex.config import load_settings
 from mindex.datatypes import Collection, Document, Filters, Model, Record, RecordVectors
 from mindex.search.query import parse
 from mindex.store.base import DocumentUpdate, KeywordQuery, Store
 from mindex.store.open import open_store
-from mindex_postgres.access import Administration
+from mindex_postgres.administration import Administration
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.postgres_server import PostgresServer
@@ -87,7 +86,7 @@ def main() -> None:
     count = parser.parse_args().records
     with PostgresServer() as server:
         server.run("CREATE ROLE ann LOGIN", "ALTER SYSTEM SET maintenance_work_mem = '1GB'", "SELECT pg_reload_conf()")
-        administration = Administration(load_settings({"db": server.url(schema="scale")}))
+        administration = Administration(server.url(schema="scale"))
         administration.init(run=True)
         with closing(open_store(server.url(schema="scale"))) as store:
             figures: dict[str, object] = {"records": count, "fill_seconds": round(seconds(lambda: fill(store, count)))}

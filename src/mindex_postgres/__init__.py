@@ -11,10 +11,10 @@ MINDEX_INTERFACE = 1
 def open_database(url: str, options: OpenOptions) -> Store:
     """Open the database of a URL. Raises ConfigError without psycopg."""
     try:
-        from mindex_postgres.store import PostgresStore  # psycopg is installed only on request
+        from mindex_postgres.store import postgres_store  # psycopg is installed only on request
     except ModuleNotFoundError as error:
         raise missing_packages(error) from None
-    return PostgresStore(
+    return postgres_store(
         url,
         cache_rows=options.cache_rows,
         logs_access=options.logs_access,

@@ -9,15 +9,16 @@ from typing import TypeAlias, TypeVar
 from psycopg import errors
 
 from mindex.datatypes.administration import Distribution, Grant, Grants, Scope, Setup, SetupStep
-from mindex.errors import ConfigError, NotFoundError, StoreError
+from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.ids import new_id
 from mindex_postgres import citus
-from mindex_postgres.address import Address
-from mindex_postgres.connection import DEFAULT_WAIT, Database, Transaction
-from mindex_postgres.engine import IS_OWNER
+from mindex_postgres.address import Address, parse_address
+from mindex_postgres.connection import DEFAULT_WAIT, Database
 from mindex_postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex_postgres.migrations import migrate
 from mindex_postgres.row_security import GroupRoles, apply_rights, group_roles, is_on, quoted, roles_here, turn_on
+from mindex_postgres.transaction import Transaction
+from mindex_postgres.vector_rows import IS_OWNER
 
 T = TypeVar("T")
 _Step: TypeAlias = tuple[SetupStep, str, tuple[str, ...]]
@@ -68,13 +69,13 @@ def scratch_schema(address: Address) -> Iterator[str]:
 class Administration:
     """One schema of a PostgreSQL database, for its administrator and its owners."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._schema = address.schema
+    def __init__(self, url: str) -> None:
+        self._address = parse_address(url)
+        self._schema = self._address.schema
 
     # ── init ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def init(self, owners: Sequence[str], *, run: bool) -> Setup:
+    def init(self, owners: Sequence[str] = (), *, run: bool = False) -> Setup:
         """The statements that make the extension, the roles and the schema; with `run` they are run, then the tables.
 
         Without `run` nothing is connected to. Raises StoreError when this login may not do it, NotFoundError for an
@@ -157,10 +158,15 @@ class Administration:
 
     # ── grants ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def grant(self, login: str, scopes: Sequence[tuple[Scope, str]], *, read_only: bool) -> Grants:
+    def grant(
+        self, login: str, *, agents: Sequence[str] = (), collections: Sequence[str] = (), read_only: bool = False
+    ) -> Grants:
         """Let a login see, and unless `read_only` write, agents and collections; the first grant of a schema turns
         row-level security on. Raises NotFoundError for a login that does not exist.
         """
+        scopes = _scopes(agents, collections)
+        if not scopes:
+            raise UsageError("nothing is granted", "name an agent with --agent A, or a collection with --collection C")
 
         def grant(transaction: Transaction) -> Grants:
             notes = []
@@ -179,8 +185,9 @@ class Administration:
 
         return self._change(grant)
 
-    def revoke(self, login: str, scopes: Sequence[tuple[Scope, str]]) -> Grants:
-        """Take grants of a login back, all of them without `scopes`. Raises NotFoundError when it has no such grant."""
+    def revoke(self, login: str, *, agents: Sequence[str] = (), collections: Sequence[str] = ()) -> Grants:
+        """Take grants of a login back; all of them if none is named. Raises NotFoundError when it has no such grant."""
+        scopes = _scopes(agents, collections)
 
         def revoke(transaction: Transaction) -> Grants:
             gone = 0
@@ -198,6 +205,7 @@ class Administration:
         return self._change(revoke)
 
     def list(self) -> Grants:
+        """All grants, and whether row-level security is on."""
         return self._change(lambda transaction: self._read(transaction, "", []))
 
     def _require_login(self, transaction: Transaction, login: str) -> None:
@@ -258,6 +266,15 @@ class Administration:
             return citus.distribute(database)
         finally:
             database.close()
+
+
+def _scopes(agents: Sequence[str], collections: Sequence[str]) -> list[tuple[Scope, str]]:
+    named: list[tuple[Scope, str]] = [("agent", name) for name in agents]
+    named += [("collection", name) for name in collections]
+    for scope, name in named:
+        if not name or name == "*":
+            raise UsageError(f"'{name}' is no {scope}", f"name each {scope} that is meant")
+    return named
 
 
 def _run(described: _Step, transaction: Transaction) -> SetupStep:

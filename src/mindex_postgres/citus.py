@@ -2,7 +2,8 @@
 
 from mindex.datatypes.administration import Distribution
 from mindex.errors import StoreError
-from mindex_postgres.connection import Database, Transaction
+from mindex_postgres.connection import Database
+from mindex_postgres.transaction import Transaction
 
 # Table → the column that says on which machine a row is. The first decides, the others follow it.
 DISTRIBUTED = {"records": "owner", "words": "owner", "terms": "owner", "vectors": "owner", "documents": "collection"}

@@ -1,8 +1,8 @@
 """Correct the tags of indexed files in a PostgreSQL database; `mindex.store.rules.code_tags` has the rule."""
 
 from mindex.store.engine_parts import TaggedChunk, correct_tags
-from mindex_postgres.connection import Transaction
 from mindex_postgres.record_rows import folded
+from mindex_postgres.transaction import Transaction
 
 _CHUNKS = """
 SELECT id, text, tags, first_line FROM records

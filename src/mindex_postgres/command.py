@@ -1,13 +1,47 @@
 """The commands `mindex admin …`: roles, grants and distribution of a shared PostgreSQL database."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mindex.cli.open_memory import Context
 from mindex.config import load_settings
-from mindex_postgres.access import Administration
-from mindex_postgres.access_text import distribution_text, grants_text, setup_text
+from mindex.datatypes.administration import Distribution, Grants, Setup
+from mindex.errors import ConfigError
+from mindex.present.text import aligned, amount, note_lines
+from mindex_postgres import missing_packages
+
+if TYPE_CHECKING:
+    from mindex_postgres.administration import Administration
+
+
+def setup_text(setup: Setup) -> str:
+    """A script for psql; after it was run, one line for each step."""
+    if not setup.ran:
+        return "\n".join(f"-- {step.purpose}\n{step.statement};" for step in setup.steps)
+    return "\n".join(aligned([(step.purpose, step.outcome) for step in setup.steps]))
+
+
+def grants_text(grants: Grants) -> str:
+    rows = [(one.login, one.scope, one.name, "reads" if one.read_only else "reads and writes") for one in grants.grants]
+    state = (
+        "row-level security is on" if grants.row_security else "row-level security is off: every login sees everything"
+    )
+    none = f"{grants.login} has no grants" if grants.login else "no grants"
+    return "\n".join([*(aligned(rows) if rows else [none]), state, *note_lines(grants.notes)])
+
+
+def distribution_text(result: Distribution) -> str:
+    return "\n".join(
+        [
+            f"distributed by agent and collection: {', '.join(result.distributed)}",
+            f"on every machine: {', '.join(result.reference)}",
+            amount(result.machines, "machine"),
+        ]
+    )
+
 
 _COLLECTIONS = click.option(
     "-c",
@@ -26,7 +60,17 @@ def admin_command() -> None:
 
 
 def _administration(context: Context) -> Administration:
-    return Administration(load_settings({"db": context.db}))
+    """The administrator's view of the database that the settings name. Raises ConfigError if it is not PostgreSQL."""
+    database = load_settings({"db": context.db}).database
+    if database.partition("://")[0] not in ("postgresql", "postgres"):
+        raise ConfigError(
+            f"{database} is not shared: only a PostgreSQL database has roles", "name one with --db postgresql://…"
+        )
+    try:
+        from mindex_postgres.administration import Administration  # psycopg is installed only on request
+    except ModuleNotFoundError as error:
+        raise missing_packages(error) from None
+    return Administration(database)
 
 
 def _agents(context: Context) -> tuple[str, ...]:

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, TypeVar
 from psycopg import sql
 
 from mindex.analyzer import ANALYZER_VERSION
-from mindex.datatypes import Filters, Record
+from mindex.datatypes import Filters
 from mindex.errors import SchemaError, StoreBusyError, StoreError
-from mindex.store.engine_parts import SqlEngine
-from mindex_postgres import history_rows, record_rows, words
+from mindex.store.engine_parts import BackgroundWriter
+from mindex_postgres import record_rows, words
 from mindex_postgres.address import Address
-from mindex_postgres.connection import Database, Transaction
+from mindex_postgres.connection import Database
 from mindex_postgres.dialect import DIALECT
-from mindex_postgres.entry_statements import PostgresEntryStatements
 from mindex_postgres.filter_sql import condition
 from mindex_postgres.migrations import migrate
+from mindex_postgres.searches import PostgresSearches
+from mindex_postgres.transaction import Transaction
+from mindex_postgres.vector_rows import IS_OWNER, PostgresVectorRows
 
 if TYPE_CHECKING:
-    from mindex.store.engine_parts import Condition, HistoryRows, RecordRows
+    from mindex.store.engine_parts import Condition, RecordRows
 
 T = TypeVar("T")
 
@@ -30,18 +32,15 @@ _ENTRIES_LOCK = "entries"
 # Changes of counts that this process adds before it has them merged: a merge reads all of them.
 _MERGE_AFTER = 100_000
 _PAGE = 500
-# Only the owner of a table may change its indexes, or read all of it where row-level security is on.
-IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+_PURGED = ("records", "words", "terms", "vectors", "history", "access_log", "counts", "cache", "synced_changes")
 _LIVE = "SELECT r.id, r.owner, r.seq FROM records r WHERE r.retired_at IS NULL AND r.seq > %s ORDER BY r.seq LIMIT %s"
 
 
-class PostgresEngine(SqlEngine[Transaction]):
+class PostgresEngine:
     """One open database. Implements `Engine` of the SQL that the engines share."""
 
     dialect = DIALECT
-    database: Database
     records: RecordRows[Transaction] = record_rows
-    history: HistoryRows[Transaction] = history_rows
 
     def __init__(self, address: Address, *, wait: float, replica: Address | None = None, creates: bool = True) -> None:
         self.database = Database(address, wait=wait)
@@ -53,8 +52,11 @@ class PostgresEngine(SqlEngine[Transaction]):
         except BaseException:
             self.database.close()
             raise
-        self._write_in_background(self.database.write)
+        self.read = self.database.read
         self.write_cache = self.database.write
+        self.background = BackgroundWriter(self.database.write, self.database)
+        self.searches = PostgresSearches(self.database)
+        self.vector_rows = PostgresVectorRows(self)
         self._unmerged = 0
         self.database.after_write = self._after_write
 
@@ -89,9 +91,10 @@ class PostgresEngine(SqlEngine[Transaction]):
                 self.may_write(transaction)
             yield moment
 
-    def entry_statements(self, transaction: Transaction, expected: Sequence[Record] = ()) -> PostgresEntryStatements:
-        """The statements about entries in a transaction; `expected` are about to be added."""
-        return PostgresEntryStatements(transaction, *self._change(), expected)
+    @property
+    def has_shards(self) -> bool:
+        """Whether Citus spreads the tables: it has no recursion over machines."""
+        return self.database.has_citus
 
     def condition(self, transaction: Transaction, filters: Filters, now: int) -> Condition:
         return condition(transaction, filters, now)
@@ -128,10 +131,26 @@ class PostgresEngine(SqlEngine[Transaction]):
             self._unmerged = 0
             self.background.submit(words.merge_counts)
 
+    def erase(self) -> str:
+        """Remove what deleted rows left in counts and tables. Returns a note if something of them is left.
+
+        The server's write-ahead log and backups are not the engine's: docs/team.md says so.
+        """
+        try:
+            self.write(words.merge_counts)  # a word that no record holds any more
+            self.vacuum(_PURGED)
+        except StoreError as error:
+            return f"the tables still contain what was purged ({error.message}); run `mindex optimize`"
+        return ""
+
     def vacuum(self, tables: Sequence[str]) -> None:
         """Have the server give back the space of deleted rows and count the tables again, as far as this role may."""
         schema = sql.Identifier(self.database.address.schema).as_string()
         self.database.execute_alone(f"VACUUM (ANALYZE, SKIP_LOCKED) {', '.join(f'{schema}.{one}' for one in tables)}")
+
+    def close(self) -> None:
+        self.background.close()
+        self.database.close()
 
 
 def rebuild_words_once(transaction: Transaction) -> None:

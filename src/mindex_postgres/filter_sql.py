@@ -6,8 +6,8 @@ from mindex.analyzer import COLUMNS, fold, is_lone
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.engine_parts import Condition, join, live_records, plain_terms
 from mindex_postgres import words
-from mindex_postgres.connection import Transaction
 from mindex_postgres.dialect import DIALECT
+from mindex_postgres.transaction import Transaction
 
 _FOREIGN = "EXISTS (SELECT 1 FROM records WHERE agent > '' AND agent != %s)"
 _EXPIRED = "EXISTS (SELECT 1 FROM records WHERE expires_at <= %s)"

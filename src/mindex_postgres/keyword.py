@@ -24,7 +24,6 @@ from mindex.store.engine_parts import (
 )
 from mindex.values import dataclass
 from mindex_postgres import words
-from mindex_postgres.connection import Transaction
 from mindex_postgres.filter_sql import (
     condition,
     holds_any,
@@ -33,6 +32,7 @@ from mindex_postgres.filter_sql import (
     sees_everything,
     token_condition,
 )
+from mindex_postgres.transaction import Transaction
 
 # `w` is first a row of `terms`, then one of the best of them: what is wanted of these alone is read for no other row.
 _RANKED = """
@@ -81,36 +81,36 @@ class KeywordSearch:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
-    def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
-        return _search(self._transaction, query, filters, limit, now)
-
     def statistics(self, tokens: Sequence[str]) -> TermStatistics:
         return _statistics(self._transaction, tokens, Scope()).statistics
 
-
-def _search(transaction: Transaction, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
-    """See `RetrievalStore.keyword`. The transaction is one snapshot."""
-    scope = _scope_of(transaction, filters, now)
-    counts = _read_counts(transaction, query, scope)
-    found = {one.hit.id: one for one in _ranked_in_index(transaction, query, scope, limit, counts)}
-    hits = tuple(one.hit for one in found.values())
-    past = {record.id: record for record in query.past}
-    if past:
-        hits = best_first((*hits, *_scores_of_past(query.node, query, counts)))[:limit]
-    if query.bonus is not None:
-        bonus = _bonus_scores(query.bonus, list(found.values()), counts, is_all=len(found) < limit)
-        bonus |= {hit.id: hit.score for hit in _scores_of_past(query.bonus, query, counts)}
-        hits = best_first(hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits)
-    described = [hit.id for hit in first_of_each_group(hits, query.described)]
-    frequency = counts.statistics.frequency
-    statistics = TermStatistics(counts.statistics.records, {token: frequency[token] for token in query.tokens})
-    return KeywordResult(
-        hits,
-        statistics if query.tokens else TermStatistics(0, {}),
-        {id_: bm25.matched_tokens(past[id_], query.tokens) if id_ in past else found[id_].matched for id_ in described},
-        space_rows.read_roles(transaction).active,
-        {id_: bm25.length(past[id_]) if id_ in past else found[id_].length + found[id_].gaps for id_ in described},
-    )
+    def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
+        """See `RetrievalStore.keyword`."""
+        transaction = self._transaction
+        scope = _scope_of(transaction, filters, now)
+        counts = _read_counts(transaction, query, scope)
+        found = {one.hit.id: one for one in _ranked_in_index(transaction, query, scope, limit, counts)}
+        hits = tuple(one.hit for one in found.values())
+        past = {record.id: record for record in query.past}
+        if past:
+            hits = best_first((*hits, *_scores_of_past(query.node, query, counts)))[:limit]
+        if query.bonus is not None:
+            bonus = _bonus_scores(query.bonus, list(found.values()), counts, is_all=len(found) < limit)
+            bonus |= {hit.id: hit.score for hit in _scores_of_past(query.bonus, query, counts)}
+            hits = best_first(hit.with_score(hit.score + query.bonus_weight * bonus.get(hit.id, 0.0)) for hit in hits)
+        described = [hit.id for hit in first_of_each_group(hits, query.described)]
+        frequency = counts.statistics.frequency
+        statistics = TermStatistics(counts.statistics.records, {token: frequency[token] for token in query.tokens})
+        return KeywordResult(
+            hits,
+            statistics if query.tokens else TermStatistics(0, {}),
+            {
+                id_: bm25.matched_tokens(past[id_], query.tokens) if id_ in past else found[id_].matched
+                for id_ in described
+            },
+            space_rows.read_roles(transaction).active,
+            {id_: bm25.length(past[id_]) if id_ in past else found[id_].length + found[id_].gaps for id_ in described},
+        )
 
 
 # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,17 +1,28 @@
 """Size, health and repair of a PostgreSQL store."""
 
-from mindex.datatypes import Check, Report
-from mindex.datatypes.administration import Grant
-from mindex.errors import StoreError
-from mindex.store.base import CollectionCount
-from mindex.store.engine_parts import SAMPLE, SqlMaintenance, sample_check, vectors_check, words_check
-from mindex_postgres import record_rows, words
-from mindex_postgres.connection import Transaction, run_again
-from mindex_postgres.engine import IS_OWNER, PostgresEngine, rebuild_words
-from mindex_postgres.vector_store import PostgresVectorStore, lacking_indexes
+from __future__ import annotations
 
-_COUNT_DOCUMENTS = "SELECT collection, count(*) FROM documents GROUP BY collection"
-_COUNT_CHUNKS = "SELECT owner, count(*) FROM records WHERE kind = 'chunk' GROUP BY owner"
+from collections import defaultdict
+
+from mindex.datatypes import Check, Progress, Report
+from mindex.errors import StoreError
+from mindex.store.base import StoreStatus
+from mindex.store.engine_parts import (
+    SAMPLE,
+    first_names,
+    is_as_last_changed,
+    read_changes,
+    read_status,
+    sample_check,
+    vectors_check,
+    words_check,
+)
+from mindex_postgres import record_rows, words
+from mindex_postgres.engine import PostgresEngine, rebuild_words
+from mindex_postgres.transaction import Transaction
+from mindex_postgres.vector_rows import IS_OWNER, lacking_indexes
+
+_WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words WHERE record = ANY(%s)"
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
@@ -33,33 +44,24 @@ _BROKEN_VECTORS = "vector_dims(v.embedding) != (SELECT s.dimensions FROM spaces 
 _COUNTS_OF_VECTORS = """
 SELECT name, sum(change)::bigint FROM counts WHERE starts_with(name, ' vectors ') GROUP BY name HAVING sum(change) != 0
 """
-_WORDS_OF = "SELECT record, title, text, summary, tags, identifiers FROM words WHERE record = ANY(%s)"
 
 
-@run_again
-class PostgresMaintenance(SqlMaintenance[Transaction]):
+class PostgresMaintenance:
     """Implements `mindex.store.base.Maintenance`."""
 
-    _engine: PostgresEngine
-
-    def __init__(self, engine: PostgresEngine, vectors: PostgresVectorStore) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
         self._database = engine.database
-        self._vectors = vectors
+        self._vectors = engine.vector_rows
 
-    def _location(self) -> str:
-        return self._database.place
-
-    def _count_collections(self, transaction: Transaction) -> dict[str, CollectionCount]:
-        names = transaction.column("SELECT name FROM collections")
-        documents, chunks = (dict(transaction.rows(query)) for query in (_COUNT_DOCUMENTS, _COUNT_CHUNKS))
-        return {name: CollectionCount(documents.get(name, 0), chunks.get(name, 0)) for name in names}
-
-    def _size(self, transaction: Transaction) -> int | None:
-        return None if transaction.restricted else int(transaction.value(_SIZE, self._database.address.schema))
-
-    def _granted(self, transaction: Transaction) -> tuple[Grant, ...] | None:
-        return self._database.own_grants(transaction) if transaction.restricted else None
+    def status(self) -> StoreStatus:
+        place, schema = self._database.place, self._engine.schema
+        with self._database.read() as transaction:
+            if transaction.restricted:
+                grants = self._database.own_grants(transaction)
+                return read_status(transaction, location=place, schema=schema, size=None, granted=grants)
+            size = int(transaction.value(_SIZE, self._database.address.schema))
+            return read_status(transaction, location=place, schema=schema, size=size)
 
     def check(self) -> tuple[Check, ...]:
         with self._database.read(long=True) as transaction:
@@ -67,8 +69,6 @@ class PostgresMaintenance(SqlMaintenance[Transaction]):
         return checks if self._database.replica is None else (*checks, self._database.replica.check())
 
     def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
-        from mindex_postgres.deep_check import deep_checks  # only `doctor --deep` needs it
-
         with self._database.read(long=True) as transaction:
             return deep_checks(transaction, report)
 
@@ -145,3 +145,79 @@ def _tokens(transaction: Transaction) -> Check:
     records = record_rows.read_records(transaction, ids)
     different = sum(stored.get(record.id) != words.indexed_columns(record) for record in records)
     return sample_check(len(ids), different)
+
+
+# ── checks that read everything ───────────────────────────────────────────────────────────────────────────────
+
+# Whether its pages are sound is for the server to know: it has its own checksums, and an error of it fails the check.
+_BATCH = 500
+_RESTORE = "restore a backup of the server"
+_PAGE = "SELECT seq, id FROM records WHERE seq > %s ORDER BY seq LIMIT %s"
+# Columns without a foreign key that name a record.
+_NAMING_RECORDS = (
+    ("history", "record"), ("links", "source"), ("links", "target"), ("accesses", "record"), ("extractions", "record"),
+)  # fmt: skip
+_COUNT_STRAYS = "SELECT count(*) FROM {table} t WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.id = t.{column})"
+_CHUNKS_WITHOUT_FILE = """
+SELECT count(*) FROM records r WHERE r.kind = 'chunk' AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.id = r.document)
+"""
+
+
+def deep_checks(transaction: Transaction, report: Report | None) -> tuple[Check, ...]:
+    """Every check, in one snapshot. A row that the server cannot return ends them, with its error as the result."""
+    try:
+        return (*_records(transaction, report), _references(transaction), _pages(transaction))
+    except (StoreError, ValueError, TypeError, KeyError) as error:
+        return (Check("all rows", False, str(error), _RESTORE),)
+
+
+def _records(transaction: Transaction, report: Report | None) -> tuple[Check, ...]:
+    total = transaction.value("SELECT count(*) FROM records")
+    last = done = different = 0
+    unlike: list[str] = []
+    while page := transaction.rows(_PAGE, last, _BATCH):
+        ids = [id_ for _, id_ in page]
+        records = record_rows.read_records(transaction, ids, retired=True)
+        changes = defaultdict(list)
+        for change in read_changes(transaction, "record = ANY(%s)", ids):
+            changes[change.record].append(change)
+        stored = {id_: columns for id_, *columns in transaction.rows(_WORDS_OF, ids)}
+        for record in records:
+            if record.kind != "chunk" and not is_as_last_changed(record, changes[record.id]):
+                unlike.append(record.id)
+            if record.retired_at is None:
+                different += stored.get(record.id) != words.indexed_columns(record)
+        last = page[-1][0]
+        done += len(page)
+        if report is not None:
+            report(Progress("check", done, max(done, total)))
+    bad = f"{len(unlike)} entries differ from their last change: {first_names(tuple(unlike))}" if unlike else ""
+    analysed = f"{done:,} analysed again, {different} differ"
+    return (
+        Check("all rows", True, f"{done:,} records and their changes can be read"),
+        Check("history", not bad, bad or "every entry is as its last change left it", _RESTORE),
+        Check("words of all records", not different, analysed, "run `mindex optimize`"),
+    )
+
+
+def _references(transaction: Transaction) -> Check:
+    """Check that everything that a row names exists; a login that sees a part cannot know."""
+    if transaction.restricted:
+        return Check("references", True, "not checked: this login sees a part of the records")
+    strays = [
+        f"{count} of {table}.{column}"
+        for table, column in _NAMING_RECORDS
+        if (count := transaction.value(_COUNT_STRAYS.format(table=table, column=column)))
+    ]
+    if count := transaction.value(_CHUNKS_WITHOUT_FILE):
+        strays.append(f"{count} chunks without their file")
+    message = f"lead nowhere: {', '.join(strays)}" if strays else "every reference leads somewhere"
+    return Check("references", not strays, message, _RESTORE)
+
+
+def _pages(transaction: Transaction) -> Check:
+    checked = transaction.value("SELECT current_setting('data_checksums')") == "on"
+    message = (
+        "the server checks its pages" if checked else "the server does not check its pages (data_checksums is off)"
+    )
+    return Check("pages", True, message)

@@ -7,9 +7,11 @@ from psycopg import errors, sql
 
 from mindex.analyzer import ANALYZER_VERSION
 from mindex.errors import NotFoundError, SchemaError, StoreError
-from mindex_postgres.connection import Database, Transaction
+from mindex.store.engine_parts import former_slots, put_program_numbers
+from mindex_postgres.connection import Database
 from mindex_postgres.errors import NOT_INSTALLED, no_pgvector
 from mindex_postgres.row_security import apply_rights
+from mindex_postgres.transaction import Transaction
 
 Migration = Callable[[Transaction], None]
 
@@ -30,6 +32,11 @@ SELECT nspowner::regrole::text, pg_has_role(nspowner, 'SET'), nspowner = current
     has_schema_privilege(oid, 'CREATE')
 FROM pg_namespace WHERE nspname = %s
 """
+_NUMBERED = """
+SELECT id, kind, agent, number, source, fields -> 'foreign_ids' FROM records
+WHERE number IS NOT NULL AND kind != 'chunk'
+"""
+_RAISE_NUMBER = "UPDATE numbers SET last = greatest(last, %s)"
 _EXISTS = "SELECT to_regclass(quote_ident(%s) || '.meta') IS NOT NULL"
 
 
@@ -39,10 +46,12 @@ def _create(transaction: Transaction) -> None:
 
 
 def _add_program_numbers(transaction: Transaction) -> None:
-    from mindex_postgres.program_numbers import put_former  # a schema is brought up to date only once
-
+    """Give the entries of a schema that had one number for all programs those that stay valid."""
     _run(transaction, "schema_6.sql")
-    put_former(transaction)
+    slots = former_slots((*values, foreign) for *values, foreign in transaction.rows(_NUMBERED))
+    put_program_numbers(transaction, slots)
+    # A number that another program gave may be above all of ours.
+    transaction.defer(_RAISE_NUMBER, max((number for *_, number in slots), default=0))
 
 
 def _correct_tags(transaction: Transaction) -> None:

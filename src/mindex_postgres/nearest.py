@@ -14,9 +14,9 @@ from mindex.store.base import NearestRecords, ScoredRecord
 from mindex.store.engine_parts import Condition, kind_group, query_vector, require_role, space_rows
 from mindex.store.rules.neighbours import FEW, Floats, NearestRows, one_by_one
 from mindex_postgres import words
-from mindex_postgres.connection import Transaction
 from mindex_postgres.filter_sql import condition, is_unrestricted, sees_everything
 from mindex_postgres.record_rows import vector_count
+from mindex_postgres.transaction import Transaction
 from mindex_postgres.vectors import EXACT, GROUPS, as_text
 
 _MAX_AT_ONCE = 1_000  # the largest ef_search

@@ -1,17 +1,20 @@
 """Rows of the table `records`: their columns, what is read from them, and what is stored and removed with a row."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any
-
-from psycopg import errors
+from typing import TYPE_CHECKING, Any
 
 from mindex.analyzer import fold
 from mindex.datatypes import ENTRY_PROPERTIES, PROPERTIES, Record, RecordProperty
 from mindex.ids import content_hash
 from mindex.store.engine_parts import decode_object, encode
-from mindex_postgres import words
-from mindex_postgres.connection import Transaction
+from mindex_postgres.transaction import Transaction
+from mindex_postgres.words import index, index_again, remove
+
+if TYPE_CHECKING:
+    from mindex.store.engine_parts import ExportedVectors, PlacedChunk
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -42,6 +45,18 @@ VALUES ({", ".join(["%s"] * (1 + len(_STORED) + len(_DERIVED)))})
 """
 _UPDATE = f"""
 UPDATE records SET {", ".join(f"{name} = %s" for name in (*_CHANGED, *_DERIVED))} WHERE id = %s RETURNING owner
+"""
+_ADD_CHUNK = """
+INSERT INTO records (owner, id, kind, document, position, first_line, last_line, type, created_at, updated_at, title,
+    tags, folded_tags, fields, text)
+VALUES (%s, %s, 'chunk', %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+_DESCRIBE_CHUNK = """
+UPDATE records SET tags = %s, folded_tags = %s, title = %s WHERE owner = %s AND id = %s RETURNING context
+"""
+_RAISE_CHANGES = """
+SELECT setval(sequence, greatest(%s, (SELECT max(change) FROM history), nextval(sequence)))
+FROM (SELECT pg_get_serial_sequence('history', 'change') AS sequence) found
 """
 _JSON = frozenset(one.name for one in ENTRY_PROPERTIES if one.value == "object")
 _LISTS = frozenset(one.name for one in ENTRY_PROPERTIES if one.value == "texts")
@@ -98,35 +113,87 @@ def read_record(transaction: Transaction, id_: str) -> Record | None:
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_entry(transaction: Transaction, record: Record) -> None:
-    """The row, and its words unless it is retired."""
-    transaction.defer(_INSERT, record.agent, *_values(record, _STORED), *_derived(record))
-    if record.retired_at is None:
-        words.index(transaction, record.agent, record)
+def insert_entries(transaction: Transaction, records: Sequence[Record]) -> None:
+    """The rows, and their words unless they are retired."""
+    for record in records:
+        transaction.defer(_INSERT, record.agent, *_values(record, _STORED), *_derived(record))
+        if record.retired_at is None:
+            index(transaction, record.agent, record)
+
+
+def insert_chunk(transaction: Transaction, document: str, collection: str, chunk: PlacedChunk) -> None:
+    """The row of a chunk, and its words."""
+    one = chunk.record
+    transaction.defer(
+        _ADD_CHUNK,
+        collection, one.id, document, chunk.position, one.first_line, one.last_line, one.type, one.created_at,
+        one.updated_at, one.title, list(one.tags), folded(one.tags), encode(one.fields), one.text,
+    )  # fmt: skip
+    index(transaction, collection, one)
 
 
 def replace_entry(transaction: Transaction, before: Record, after: Record) -> None:
     """The row and what is derived from it; a vector of another text must not serve this one."""
     owner = transaction.value(_UPDATE, *_values(after, _CHANGED), *_derived(after), before.id)
-    words.index_again(transaction, owner, after)
+    index_again(transaction, owner, after)
     if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
         remove_vectors(transaction, [owner], [before.id])
 
 
-def remove_rows(transaction: Transaction, owners: Iterable[str], ids: Sequence[str]) -> None:
+def describe_chunk(transaction: Transaction, place: Sequence[Any], record: Record) -> str:
+    """Write tags and title of a chunk. Returns its context."""
+    return str(transaction.value(_DESCRIBE_CHUNK, list(record.tags), folded(record.tags), record.title, *place))
+
+
+def follow_chunk(transaction: Transaction, place: Sequence[Any], record: Record, *, words: bool, vectors: bool) -> None:
+    """Bring the words of a changed chunk up to date, and remove its vectors."""
+    owner, id_ = place
+    if words:
+        index_again(transaction, owner, record)
+    if vectors:
+        remove_vectors(transaction, [owner], [id_])
+
+
+def remove_rows(transaction: Transaction, places: Sequence[Sequence[Any]]) -> None:
     """Rows, words and vectors go together."""
-    if ids:
-        owners = list(set(owners))
-        words.remove(transaction, owners, ids)
+    if places:
+        owners, ids = list({owner for owner, _ in places}), [id_ for _, id_ in places]
+        remove(transaction, owners, ids)
         remove_vectors(transaction, owners, ids)
-        gone = transaction.run("DELETE FROM records WHERE id = ANY(%s) AND owner = ANY(%s)", list(ids), owners)
-        if transaction.restricted and gone < len(set(ids)):  # row-level security leaves out rows without an error
-            raise errors.InsufficientPrivilege("row-level security protects these records")
+        gone = transaction.run("DELETE FROM records WHERE id = ANY(%s) AND owner = ANY(%s)", ids, owners)
+        transaction.require_removed(gone, len(set(ids)), "these records")
 
 
-def remove_vectors(transaction: Transaction, owners: Iterable[str], ids: Sequence[str]) -> int:
-    """Remove the vectors of records. Returns how many pieces there were."""
-    gone = transaction.rows(_REMOVE_VECTORS, list(ids), list(owners))
-    for space, kind_group in gone:
+def remove_vectors(transaction: Transaction, owners: Sequence[str], ids: Sequence[str]) -> None:
+    """Remove the vectors of records."""
+    for space, kind_group in transaction.rows(_REMOVE_VECTORS, list(ids), list(owners)):
         transaction.count({vector_count(space, kind_group): -1})
-    return len(gone)
+
+
+# ── numbers, and vectors that travel ──────────────────────────────────────────────────────────────────────────
+
+
+def last_number(transaction: Transaction) -> int:
+    lock = " FOR UPDATE" if transaction.writes else ""
+    return int(transaction.value(f"SELECT last FROM numbers{lock}"))
+
+
+def put_last_number(transaction: Transaction, number: int) -> None:
+    transaction.defer("UPDATE numbers SET last = %s WHERE last < %s", number, number)
+
+
+def raise_changes(transaction: Transaction, number: int) -> None:
+    """New changes get higher numbers. A sequence is not rolled back: a gap harms nothing."""
+    transaction.defer(_RAISE_CHANGES, number)
+
+
+def read_exported_vectors(transaction: Transaction, id_: str) -> tuple[ExportedVectors, ...]:
+    from mindex_postgres.vectors import read_exported  # it imports this module
+
+    return read_exported(transaction, id_)
+
+
+def put_exported_vectors(transaction: Transaction, id_: str, vectors: ExportedVectors) -> None:
+    from mindex_postgres.vectors import put_exported  # it imports this module
+
+    put_exported(transaction, id_, vectors)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from psycopg import sql
 
 from mindex.values import dataclass
-from mindex_postgres.connection import Transaction
+from mindex_postgres.transaction import Transaction
 
 _LONGEST_NAME = 63  # bytes of a name in PostgreSQL
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'p') ORDER BY 1"

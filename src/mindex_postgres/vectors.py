@@ -10,7 +10,7 @@ from mindex.ids import short_hash
 from mindex.store.engine_parts import KindGroup, kind_group, space_rows
 from mindex.store.engine_parts import spaces as rules
 from mindex_postgres import record_rows
-from mindex_postgres.connection import Transaction
+from mindex_postgres.transaction import Transaction
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.datatypes import EmbedderSpec

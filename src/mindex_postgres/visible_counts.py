@@ -5,7 +5,7 @@ Every statement reads the login's own rows, so the time grows with their number.
 
 from collections.abc import Callable, Sequence
 
-from mindex_postgres.connection import Transaction
+from mindex_postgres.transaction import Transaction
 
 _WORDS = "SELECT count(*), coalesce(sum(length), 0)::bigint{tokens} FROM terms"
 _HOLDS = ", count(*) FILTER (WHERE terms[width_bucket(%s::bigint, terms)] = %s)"

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from mindex.analyzer import ANALYZER_VERSION, COLUMN_WEIGHTS, COLUMNS, analyze_record
 from mindex.datatypes import Record
 from mindex_postgres import visible_counts
-from mindex_postgres.connection import Transaction
+from mindex_postgres.transaction import Transaction
 
 # Names in `counts`; no token is empty or has a space in it.
 RECORDS, LENGTH = "", " "

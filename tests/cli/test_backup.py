@@ -43,8 +43,8 @@ def _newer(backup: Path) -> None:
 def _broken_migration(backup: Path) -> None:
     """An older schema, of which a migration needs a table that is not there."""
     with contextlib.closing(sqlite3.connect(backup)) as connection:
-        connection.execute("DROP TABLE tokens")
-        connection.execute("PRAGMA user_version = 7")
+        connection.execute("DROP TABLE history")
+        connection.execute("PRAGMA user_version = 9")
 
 
 @pytest.mark.sqlite_only  # a backup is a copy of a file

@@ -222,7 +222,7 @@ def test_a_canary_without_vectors_stops_no_process(
     server: ModelServer, opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as dying:
-        dying.setattr("mindex.store.sqlite.vector_store.SqliteVectorStore.put", failing)
+        dying.setattr("mindex.store.sql.vector_store.SqlVectorStore.put", failing)
         with suppress(StoreError):
             opened(server).add("The harbour master drinks tea")
     server.salt = "swapped"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from mindex.datatypes.spaces import EmbedderSpec
 from mindex.entries.near_duplicates import NEAR_LINK
 from mindex.errors import EmbeddingError, SpaceChangedError, UsageError
 from mindex.memory import Memory
-from mindex.store.sqlite.retrieval import SqliteRetrieval
-from mindex.store.sqlite.vector_store import SqliteVectorStore
+from mindex.store.sql.retrieval import SqlRetrieval
+from mindex.store.sql.vector_store import SqlVectorStore
 from tests.providers.conftest import Again
 from tests.providers.servers import ModelServer, Trick, html, late, status
 
@@ -277,16 +278,16 @@ def test_a_query_during_which_the_model_changes_is_repeated(
 ) -> None:
     elsewhere = opened(server)
     elsewhere.search(QUESTION)
-    nearest = SqliteRetrieval.nearest
+    nearest = SqlRetrieval.nearest
     met: list[str] = []
 
-    def change_first(self: SqliteRetrieval, model: Model, *given: object) -> object:
+    def change_first(self: SqlRetrieval[Any], model: Model, *given: object) -> object:
         if not met:
             met.append(model.name)
             filled.models.reembed(model="second", url=other.url)
         return nearest(self, model, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(SqliteRetrieval, "nearest", change_first)
+    monkeypatch.setattr(SqlRetrieval, "nearest", change_first)
     answer = elsewhere.search("parcels of ship 7")
     assert met == ["first"]
     assert answer.tier == "hybrid"
@@ -302,16 +303,16 @@ def test_a_memory_during_whose_embedding_the_model_changes_gets_its_vector_in_th
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     elsewhere = opened(server)
-    put = SqliteVectorStore.put
+    put = SqlVectorStore.put
     met: list[str] = []
 
-    def change_first(self: SqliteVectorStore, model: Model, *given: object) -> int:
+    def change_first(self: SqlVectorStore[Any], model: Model, *given: object) -> int:
         if not met:
             met.append(model.name)
             filled.models.reembed(model="second", url=other.url)
         return put(self, model, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(SqliteVectorStore, "put", change_first)
+    monkeypatch.setattr(SqlVectorStore, "put", change_first)
     elsewhere.add("The harbour master drinks tea")
     assert met == ["first"]
     assert filled.status().embedding.pending == 0

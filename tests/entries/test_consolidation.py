@@ -740,9 +740,7 @@ def test_undo_of_one_proposal_leaves_the_others_applied(
         add_old(memory, f"The warehouse of {place} is open on Sunday")
         add_old(memory, f"The warehouse of {place} is open on Sunday all day")
     moment = now_ms()
-    monkeypatch.setattr(
-        "mindex.store.sql.thread_transaction.now_ms", lambda: moment
-    )  # on a fast machine, at one moment
+    monkeypatch.setattr("mindex.store.sql.engine.now_ms", lambda: moment)  # on a fast machine, at one moment
     first, second = memory.maintenance.consolidate(apply=True).proposals
     memory.undo(first.applied)
     assert live(memory) == {second.result, *(record.text for record in first.originals)}

@@ -59,9 +59,7 @@ def add_and_die(db: Path, text: str) -> None:
 
 
 def make_old(db: Path) -> None:
-    """Take away what the newest migrations of 0.1.0 added."""
+    """Take away what was added after 0.1.0."""
     with contextlib.closing(sqlite3.connect(db)) as connection:
-        connection.execute("DROP TABLE posting_lists")
-        connection.execute("DROP TABLE posting_segments")
         connection.execute("DROP TABLE program_numbers")
-        connection.execute("PRAGMA user_version = 8")
+        connection.execute("PRAGMA user_version = 9")

@@ -13,11 +13,9 @@ from mindex.datatypes import Record
 from mindex.errors import ConflictError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.store.sqlite.backup import SqliteBackups
-from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.migrations import MIGRATIONS, migrate
+from mindex.store.sqlite.damaged_file import scan_table
 from mindex.store.sqlite.row_checksums import CHECKED
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.table_scan import scan_table
 from tests.conftest import write
 from tests.faults.bit_flips import Attack
 from tests.running import run_here
@@ -81,24 +79,6 @@ def test_every_column_of_a_row_that_cannot_be_made_again_is_under_its_checksum(d
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     derived = {"tags", "entities", "vector_blocks", "changes", "posting_segments", "posting_lists"}
     assert {one for one in tables if not one.startswith(("sqlite_", "records_"))} == set(CHECKED) | derived
-
-
-def test_a_migration_gives_the_rows_of_an_older_file_their_checksums(tmp_path: Path) -> None:
-    database = Database(tmp_path / "old.db")
-    migrate(database, MIGRATIONS[:7])
-    with database.write() as connection:
-        connection.execute(
-            "INSERT INTO records (id, kind, agent, number, confidence, created_at, updated_at, text)"
-            " VALUES ('a', 'note', 'me', 1, 1, 5, 5, 'café')"
-        )
-        connection.execute("INSERT INTO meta VALUES ('number', '1')")
-        connection.execute("INSERT INTO records_fts (rowid, text) VALUES (1, 'café')")
-    database.close()
-    store = SqliteStore(tmp_path / "old.db")
-    rows = [check for check in store.maintenance.check_deep() if check.name == "all rows"]
-    assert [(check.ok, check.message) for check in rows] == [(True, "4 rows are as they were stored")]
-    assert store.retrieval.records(["a"])[0].confidence == 1
-    store.close()
 
 
 def test_a_number_that_came_as_a_float_is_read_again(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from mindex.errors import ForeignDatabaseError, MindexError, SchemaError, StoreB
 from mindex.memory import Memory
 from mindex.store.sqlite import engine
 from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.migrations import MIGRATIONS, migrate, version_of
+from mindex.store.sqlite.migrations import MIGRATIONS, SCHEMA, migrate, version_of
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.providers.servers import ModelServer
@@ -87,7 +87,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
 
 def test_the_folder_of_a_new_database_is_created(tmp_path: Path) -> None:
     with Memory(tmp_path / "a" / "b" / "memory.db", options=KEYWORD) as memory:
-        assert memory.status().schema == len(MIGRATIONS)
+        assert memory.status().schema == SCHEMA
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot create"):
         Memory(tmp_path / "file" / "memory.db")
@@ -237,7 +237,7 @@ def backups(db: Path) -> list[Path]:
 
 
 def test_a_migration_updates_an_old_file_after_a_backup(db: Path) -> None:
-    before = len(MIGRATIONS)
+    before = SCHEMA
     database = Database(db)
     assert migrate(database, (*MIGRATIONS, add_column)) == before + 1
     with database.read() as connection:
@@ -271,7 +271,7 @@ def test_a_failing_migration_is_rolled_back_completely(db: Path, trouble: Except
         migrate(database, (*MIGRATIONS, add_column, failing))
     database.close()
     with Memory(db, options=KEYWORD) as memory:
-        assert memory.status().schema == len(MIGRATIONS)
+        assert memory.status().schema == SCHEMA
         assert memory.search("harbour").total == 20
         with memory.store._engine.database.read() as connection:
             columns = {row[1] for row in connection.execute("PRAGMA table_info(collections)")}
@@ -302,10 +302,10 @@ def test_two_processes_that_migrate_at_once_migrate_once(db: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert outcomes == [len(MIGRATIONS) + 1] * 6
+    assert outcomes == [SCHEMA + 1] * 6
     assert len(backups(db)) == 1
     with contextlib.closing(sqlite3.connect(backups(db)[0])) as connection:
-        assert version_of(connection) == len(MIGRATIONS)
+        assert version_of(connection) == SCHEMA
 
 
 def test_two_processes_may_create_one_database_at_once(tmp_path: Path) -> None:

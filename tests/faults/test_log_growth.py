@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from mindex.datatypes import Record
-from mindex.store.sqlite import connection
+from mindex.store.sqlite import write_ahead_log
 from mindex.store.sqlite.store import SqliteStore
 from tests.running import kill, start
 
@@ -50,13 +50,13 @@ def longest_log(db: Path, *, adds: int) -> int:
 
 
 def test_the_log_is_emptied_under_constant_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "LONGEST_LOG", 2 * MB)
+    monkeypatch.setattr(write_ahead_log, "LONGEST_LOG", 2 * MB)
     assert longest_log(tmp_path / "memory.db", adds=400) < 48 * MB  # without the bound, more than 100
 
 
 if __name__ == "__main__":  # the figures of docs/backup.md
-    for bound in (sys.maxsize // 2, connection.LONGEST_LOG):
-        connection.LONGEST_LOG = bound
+    for bound in (sys.maxsize // 2, write_ahead_log.LONGEST_LOG):
+        write_ahead_log.LONGEST_LOG = bound
         path = Path(sys.argv[1]) / f"log-{bound}.db"
         longest = longest_log(path, adds=int(sys.argv[2]))
         sys.stdout.write(f"bound {bound // MB} MB: log {longest // MB} MB beside {path.stat().st_size // MB} MB\n")

@@ -23,7 +23,7 @@ from mindex.memory import Memory
 from mindex.store.sqlite.backup import SqliteBackups
 from mindex.store.sqlite.engine import RESTORING
 from mindex.store.sqlite.file_guard import FileGuard
-from mindex.store.sqlite.migrations import MIGRATIONS
+from mindex.store.sqlite.migrations import SCHEMA
 from mindex.store.sqlite.store import SqliteStore
 from tests.contract.records import EVERYONE, MODEL, axis, memory_of, nearest
 from tests.faults.test_processes import KEYWORD, NO_MODEL, is_sound
@@ -253,7 +253,7 @@ def a_text(path: Path) -> None:
 
 def a_newer_schema(path: Path) -> None:
     with closing(sqlite3.connect(filled(path, "harbour"))) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
 
 
 def of_another_program(path: Path) -> None:

@@ -47,14 +47,14 @@ ENDLESSLY = SLOWLY.replace("0.004", '600 if arguments[0].path == "6/0398.md" els
 EMBED_THREE_BATCHES = """
 import time
 from mindex.cli.main import main
-from mindex.store.sqlite.vector_store import SqliteVectorStore
-put, batches = SqliteVectorStore.put, []
+from mindex.store.sql.vector_store import SqlVectorStore
+put, batches = SqlVectorStore.put, []
 def put_three(*arguments, **options):
     if len(batches) == 3:
         time.sleep(600)
     batches.append(1)
     return put(*arguments, **options)
-SqliteVectorStore.put = put_three
+SqlVectorStore.put = put_three
 main()
 """
 

@@ -47,14 +47,14 @@ with Memory(db) as memory:
 _HALF_WAY = """
 import time
 from mindex.cli.main import main
-from mindex.store.sqlite.vector_store import SqliteVectorStore
-put, batches = SqliteVectorStore.put, []
+from mindex.store.sql.vector_store import SqlVectorStore
+put, batches = SqlVectorStore.put, []
 def put_once(*arguments, **options):
     if batches:
         time.sleep(600)
     batches.append(1)
     return put(*arguments, **options)
-SqliteVectorStore.put = put_once
+SqlVectorStore.put = put_once
 main()
 """
 

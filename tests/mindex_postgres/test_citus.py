@@ -14,11 +14,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mindex.config import load_settings
 from mindex.datatypes import Filters, RecordVectors
 from mindex.errors import StoreError
 from mindex.memory import Memory
-from mindex_postgres.access import Administration
+from mindex_postgres.administration import Administration
 from mindex_postgres.citus import DISTRIBUTED
 from tests.contract.records import MODEL, axis, nearest
 from tests.postgres_server import PostgresServer
@@ -34,7 +33,7 @@ WHERE i.indrelid = %s::regclass AND i.indisprimary
 
 
 def administration(url: str) -> Administration:
-    return Administration(load_settings({"db": url}))
+    return Administration(url)
 
 
 def test_a_server_without_citus_says_what_is_missing(postgres_database: str) -> None:

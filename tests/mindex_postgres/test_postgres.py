@@ -23,11 +23,12 @@ from mindex.errors import ConfigError, SchemaError, StoreBusyError, StoreError, 
 from mindex.memory import Memory
 from mindex.store.base import Access, KeywordQuery
 from mindex.store.open import open_store
+from mindex.store.sql.store import SqlStore
 from mindex_postgres import keyword, migrations, server_pool, vectors
 from mindex_postgres.address import parse_address
 from mindex_postgres.administration import Administration
 from mindex_postgres.connection import Database
-from mindex_postgres.store import PostgresStore
+from mindex_postgres.store import postgres_store
 from tests.contract.records import EVERYONE, EVERYTHING, MODEL, axis, found, memory_of, update
 from tests.postgres_server import PostgresServer
 from tests.running import run_here
@@ -36,8 +37,8 @@ pytestmark = [pytest.mark.server, pytest.mark.postgres]
 
 
 @pytest.fixture
-def store(postgres_database: str) -> Iterator[PostgresStore]:
-    with closing(PostgresStore(postgres_database, cache_rows=100)) as store:
+def store(postgres_database: str) -> Iterator[SqlStore]:
+    with closing(postgres_store(postgres_database, cache_rows=100)) as store:
         store.files.put_collection(Collection("docs", "/docs"))
         yield store
 
@@ -219,9 +220,7 @@ def test_a_role_that_may_not_create_the_schema_gets_the_statement(postgres_serve
         open_store(postgres_server.url(user="guest", database="closed"))
 
 
-def test_a_newer_schema_is_refused(
-    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer
-) -> None:
+def test_a_newer_schema_is_refused(store: SqlStore, postgres_database: str, postgres_server: PostgresServer) -> None:
     schema = postgres_database.partition("schema=")[2]
     postgres_server.run(f"UPDATE {schema}.meta SET value = '99' WHERE key = 'schema'")
     with pytest.raises(
@@ -322,7 +321,7 @@ def test_a_replica_is_read_and_refuses_every_write(postgres_server: PostgresServ
 # ── nothing outlives a transaction ────────────────────────────────────────────────────────────────────────────
 
 
-def test_connections_keep_no_state_that_a_pooler_would_mix_up(store: PostgresStore) -> None:
+def test_connections_keep_no_state_that_a_pooler_would_mix_up(store: SqlStore) -> None:
     store.files.apply([update("a.md", *["apple pear"] * 20)])
     store.vectors.put(MODEL, [RecordVectors("idamd1", [axis(0)])])
     for number in range(8):  # psycopg would prepare a statement that it sees often
@@ -343,7 +342,7 @@ def test_connections_keep_no_state_that_a_pooler_would_mix_up(store: PostgresSto
 
 
 def test_a_write_whose_connection_is_lost_is_run_again_and_stored_once(
-    store: PostgresStore, postgres_server: PostgresServer
+    store: SqlStore, postgres_server: PostgresServer
 ) -> None:
     store.entries.add([memory_of("one")], by="me")
     calls: list[str] = []
@@ -361,7 +360,7 @@ def test_a_write_whose_connection_is_lost_is_run_again_and_stored_once(
 
 
 def test_a_transaction_whose_connection_is_lost_leaves_nothing_and_says_so(
-    store: PostgresStore, postgres_server: PostgresServer
+    store: SqlStore, postgres_server: PostgresServer
 ) -> None:
     lost = pytest.raises(StoreError, match="nothing of the unfinished change was stored; try again")
     with lost, store.entries.transaction():
@@ -375,7 +374,7 @@ def test_a_transaction_whose_connection_is_lost_leaves_nothing_and_says_so(
 
 @pytest.mark.parametrize("arrived", [True, False])
 def test_a_commit_that_was_not_answered_is_looked_up(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, arrived: bool
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     """The server commits, or does not, and then the connection is gone: the entry is there once in both cases."""
     execute = psycopg.Connection.execute
@@ -396,7 +395,7 @@ def test_a_commit_that_was_not_answered_is_looked_up(
     assert len(store.entries.history("t")) == 1
 
 
-def test_a_read_after_a_restart_uses_a_new_connection(store: PostgresStore, postgres_server: PostgresServer) -> None:
+def test_a_read_after_a_restart_uses_a_new_connection(store: SqlStore, postgres_server: PostgresServer) -> None:
     store.entries.add([memory_of("one")], by="me")
     lose_connections(postgres_server)
     assert found(store, "text", EVERYONE) == ["one"]
@@ -442,7 +441,7 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path: Path) 
 
 
 def test_a_statement_that_takes_too_long_for_the_server_is_an_error_that_says_so(
-    postgres_server: PostgresServer, postgres_database: str, store: PostgresStore
+    postgres_server: PostgresServer, postgres_database: str, store: SqlStore
 ) -> None:
     schema = postgres_database.partition("schema=")[2]
     with role_of(postgres_server, "hurried", "SUPERUSER"):
@@ -455,26 +454,24 @@ def test_a_statement_that_takes_too_long_for_the_server_is_an_error_that_says_so
         assert store.retrieval.resolve("") == ("one",)
 
 
-def test_a_writer_that_waits_too_long_for_another_says_that_it_is_busy(
-    postgres_database: str, store: PostgresStore
-) -> None:
-    with closing(PostgresStore(postgres_database, wait=0.3, cache_rows=0)) as impatient, store.entries.transaction():
+def test_a_writer_that_waits_too_long_for_another_says_that_it_is_busy(postgres_database: str, store: SqlStore) -> None:
+    with closing(postgres_store(postgres_database, wait=0.3, cache_rows=0)) as impatient, store.entries.transaction():
         store.entries.add([memory_of("one")], by="me")
         with pytest.raises(StoreBusyError, match="try again"):
             impatient.entries.add([memory_of("two")], by="me")
 
 
-def test_an_id_that_exists_is_refused_at_once(store: PostgresStore) -> None:
+def test_an_id_that_exists_is_refused_at_once(store: SqlStore) -> None:
     store.entries.add([memory_of("one")], by="me")
     with pytest.raises(StoreError, match="there is a record 'one' already"):
         store.entries.add([replace(memory_of("one"), text="other words", agent="b")], by="me")
 
 
 def test_more_threads_than_connections_wait_and_then_say_so(
-    postgres_database: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    postgres_database: str, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_pool, "CONNECTIONS", 1)
-    with closing(PostgresStore(postgres_database, wait=0.3, cache_rows=0)) as narrow:
+    with closing(postgres_store(postgres_database, wait=0.3, cache_rows=0)) as narrow:
         outcome: list[object] = []
 
         def read() -> None:
@@ -492,7 +489,10 @@ def test_more_threads_than_connections_wait_and_then_say_so(
 
 
 def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
-    postgres_database: str, store: PostgresStore, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres_database: str,
+    store: SqlStore,
+    postgres_server: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(vectors, "EXACT", 5)
     schema = postgres_database.partition("schema=")[2]
@@ -518,7 +518,7 @@ def test_a_role_that_owns_no_table_writes_and_leaves_the_indexes_to_the_owner(
     assert all(check.ok for check in store.maintenance.check())
 
 
-def vector_indexes(store: PostgresStore) -> list[tuple[str, bool]]:
+def vector_indexes(store: SqlStore) -> list[tuple[str, bool]]:
     query = """
     SELECT c.relname::text, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = 'vectors'::regclass AND starts_with(c.relname, 'vectors_hnsw_')
@@ -528,48 +528,49 @@ def vector_indexes(store: PostgresStore) -> list[tuple[str, bool]]:
 
 
 def test_a_group_that_has_become_large_gets_its_index_in_the_background(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "EXACT", 5)
     store.entries.add([memory_of(f"m{n}") for n in range(9)], by="me")
     store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(5)])
     store.vectors.pack()
-    store.vectors.wait_for_indexes()
+    store.vectors._rows.wait_for_indexes()
     assert vector_indexes(store) == []
     store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(5, 9)])
     store.vectors.pack()
-    store.vectors.wait_for_indexes()
+    store.vectors._rows.wait_for_indexes()
     assert vector_indexes(store) == [("vectors_hnsw_1_2", True)]
     assert store.retrieval.nearest(MODEL, axis(7), EVERYONE, 1).hits[0].id == "m7"
 
 
 def test_an_index_is_made_by_one_process_and_again_where_that_was_interrupted(
-    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore,
+    postgres_database: str,
+    postgres_server: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(vectors, "EXACT", 5)
     store.entries.add([memory_of(f"m{n}") for n in range(9)], by="me")
     store.vectors.put(MODEL, [RecordVectors(f"m{n}", [axis(n)]) for n in range(9)])
-    with closing(cast(PostgresStore, open_store(postgres_database))) as other:
+    with closing(cast(SqlStore, open_store(postgres_database))) as other:
         with other._engine.database.hold_lock("vector indexes") as is_mine:
             assert is_mine
-            store.vectors.build_indexes()  # leaves it to the other
+            store.vectors._rows.build_indexes()  # leaves it to the other
             assert vector_indexes(store) == []
-        other.vectors.build_indexes()
+        other.vectors._rows.build_indexes()
     schema = postgres_database.partition("schema=")[2]
     index = f"'{schema}.vectors_hnsw_1_2'::regclass"
     postgres_server.run(f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = {index}")
     assert vector_indexes(store) == [("vectors_hnsw_1_2", False)]
     store.vectors.pack()
-    store.vectors.wait_for_indexes()
+    store.vectors._rows.wait_for_indexes()
     assert vector_indexes(store) == [("vectors_hnsw_1_2", True)]
 
 
-def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(
-    postgres_database: str, store: PostgresStore
-) -> None:
+def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(postgres_database: str, store: SqlStore) -> None:
     """Entries of two agents are changed at once; a block of several writes lets files and vectors be written."""
     store.entries.add([memory_of("one"), replace(memory_of("two"), agent="b")], by="me")
-    with closing(PostgresStore(postgres_database, wait=0.5, cache_rows=0)) as other:
+    with closing(postgres_store(postgres_database, wait=0.5, cache_rows=0)) as other:
 
         def change(record: Record) -> Record:
             other.entries.revise("two", lambda two: replace(two, text="other words"), by="me", action="update")
@@ -586,7 +587,7 @@ def test_writers_of_other_agents_and_files_do_not_wait_for_each_other(
     assert store.retrieval.term_statistics(["text", "word"]).frequency == {"text": 2, "word": 2}
 
 
-def test_a_text_that_the_server_cannot_hold_is_a_usage_error(store: PostgresStore) -> None:
+def test_a_text_that_the_server_cannot_hold_is_a_usage_error(store: SqlStore) -> None:
     with pytest.raises(UsageError, match="cannot be looked up or stored"):
         store.entries.add([replace(memory_of("one"), text="half a pair \ud800")], by="me")
     assert store.retrieval.resolve("") == ()
@@ -596,7 +597,7 @@ def test_a_text_that_the_server_cannot_hold_is_a_usage_error(store: PostgresStor
 
 
 def test_counting_accesses_never_touches_the_rows_of_vectors_and_records(
-    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer
+    store: SqlStore, postgres_database: str, postgres_server: PostgresServer
 ) -> None:
     schema = postgres_database.partition("schema=")[2]
     store.entries.add([memory_of(f"m{n}") for n in range(10)], by="me")
@@ -612,7 +613,7 @@ def test_counting_accesses_never_touches_the_rows_of_vectors_and_records(
 
 
 def test_common_words_are_left_out_of_the_choice_until_too_few_are_found(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The best records are the same; those that contain only common words appear if there are no others."""
     texts = [f"common words {'rare' if n % 40 == 0 else ''} {'seldom' if n % 50 == 1 else ''} n{n}" for n in range(200)]
@@ -625,7 +626,7 @@ def test_common_words_are_left_out_of_the_choice_until_too_few_are_found(
     assert len(store.retrieval.keyword(query, EVERYTHING, 30).hits) == 30
 
 
-def test_counts_are_right_after_they_were_merged(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_right_after_they_were_merged(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindex_postgres.engine._MERGE_AFTER", 5)
     for number in range(4):
         store.files.apply([update(f"{number}.md", "apple pear", f"apple n{number}")])
@@ -640,7 +641,7 @@ def test_counts_are_right_after_they_were_merged(store: PostgresStore, monkeypat
 
 @pytest.mark.slow
 def test_a_narrow_scope_gets_all_its_neighbours_from_the_index(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "EXACT", 200)
     monkeypatch.setattr("mindex_postgres.nearest.EXACT", 20)
@@ -651,7 +652,7 @@ def test_a_narrow_scope_gets_all_its_neighbours_from_the_index(
     updates = [update(f"{n}.md", f"text {n}", tags=("rare",) if n % 50 == 0 else ()) for n in range(count)]
     store.files.apply(updates)
     store.vectors.put(MODEL, [RecordVectors(f"id{n}md1", rows[n : n + 1]) for n in range(count)])
-    store.vectors.build_indexes()
+    store.vectors._rows.build_indexes()
     assert len(vector_indexes(store)) == 1
     scope = Filters(tags=("rare",))
     true = sorted(range(0, count, 50), key=lambda n: -float(rows[n] @ rows[7]))[:40]
@@ -662,7 +663,7 @@ def test_a_narrow_scope_gets_all_its_neighbours_from_the_index(
 
 
 def test_a_damaged_index_is_found_and_mended(
-    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer
+    store: SqlStore, postgres_database: str, postgres_server: PostgresServer
 ) -> None:
     schema = postgres_database.partition("schema=")[2]
     store.files.apply([update("a.md", "apple", "pear")])
@@ -679,7 +680,7 @@ def test_a_damaged_index_is_found_and_mended(
 
 
 def test_a_dump_of_the_schema_is_the_whole_memory(
-    store: PostgresStore, postgres_database: str, postgres_server: PostgresServer, tmp_path: Path
+    store: SqlStore, postgres_database: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     schema = postgres_database.partition("schema=")[2]
     store.files.apply([update("a.md", "apple", "pear")])
@@ -781,12 +782,12 @@ def test_a_schema_without_marks_of_writes_gets_them(postgres_server: PostgresSer
     database = Database(parse_address(postgres_database), wait=5)
     assert migrations.migrate(database, migrations.MIGRATIONS[:5]) == 5  # what 0.1.0 had
     database.close()
-    administration = Administration(parse_address(postgres_database))
+    administration = Administration(postgres_database)
     administration.init((), run=True)
     with role_of(postgres_server, "marker"):
-        administration.grant("marker", [("agent", "a")], read_only=False)
+        administration.grant("marker", agents=["a"], read_only=False)
         url = postgres_database.replace("postgresql://postgres@", "postgresql://marker@")
-        with closing(PostgresStore(url, cache_rows=0)) as store:
+        with closing(postgres_store(url, cache_rows=0)) as store:
             for id_ in ("one", "two"):
                 store.entries.add([memory_of(id_)], by="me")
             with store._engine.database.read() as transaction:

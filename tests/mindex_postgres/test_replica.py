@@ -11,7 +11,8 @@ import pytest
 from mindex.errors import ConfigError
 from mindex.memory import Memory
 from mindex.store.open import open_store
-from mindex_postgres.store import PostgresStore
+from mindex.store.sql.store import SqlStore
+from mindex_postgres.store import postgres_store
 from tests.contract.records import EVERYONE, found, memory_of
 from tests.postgres_server import PostgresServer, Replica
 from tests.running import run_here
@@ -28,17 +29,17 @@ def replica(postgres_server: PostgresServer) -> Iterator[Replica]:
 
 
 @pytest.fixture
-def store(postgres_database: str, replica: Replica) -> Iterator[PostgresStore]:
-    with closing(PostgresStore(postgres_database, cache_rows=100, replica=replica.url())) as store:
+def store(postgres_database: str, replica: Replica) -> Iterator[SqlStore]:
+    with closing(postgres_store(postgres_database, cache_rows=100, replica=replica.url())) as store:
         yield store
 
 
-def reads_from_replica(store: PostgresStore) -> bool:
+def reads_from_replica(store: SqlStore) -> bool:
     with store._engine.database.read() as transaction:
         return bool(transaction.value(WHERE))
 
 
-def test_reads_go_to_the_replica_and_writes_to_the_primary(store: PostgresStore) -> None:
+def test_reads_go_to_the_replica_and_writes_to_the_primary(store: SqlStore) -> None:
     store.entries.add([memory_of("one")], by="me")
     assert found(store, "one", EVERYONE) == ["one"]
     assert reads_from_replica(store)
@@ -46,9 +47,7 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(store: PostgresStore)
     assert len(store.entries.history("one")) >= 1
 
 
-def test_a_process_reads_what_it_has_written_while_the_replica_is_behind(
-    store: PostgresStore, replica: Replica
-) -> None:
+def test_a_process_reads_what_it_has_written_while_the_replica_is_behind(store: SqlStore, replica: Replica) -> None:
     with replica.behind():
         store.entries.add([memory_of("two")], by="me")
         assert found(store, "two", EVERYONE) == ["two"]  # from the primary
@@ -66,7 +65,7 @@ def test_a_process_reads_what_it_has_written_while_the_replica_is_behind(
 
 
 def test_what_others_have_written_may_be_missing_until_it_is_replayed(
-    postgres_database: str, store: PostgresStore, replica: Replica
+    postgres_database: str, store: SqlStore, replica: Replica
 ) -> None:
     assert reads_from_replica(store)  # it has all from before
     with replica.behind(), closing(open_store(postgres_database)) as other:
@@ -106,7 +105,7 @@ def test_the_primary_serves_where_the_replica_does_not_answer_from_the_start(pos
 def test_a_replica_serves_when_it_answers_later(postgres_database: str, postgres_server: PostgresServer) -> None:
     with postgres_server.replica() as late:
         late.stop()
-        with closing(PostgresStore(postgres_database, cache_rows=100, replica=late.url())) as store:
+        with closing(postgres_store(postgres_database, cache_rows=100, replica=late.url())) as store:
             store.entries.add([memory_of("one")], by="me")
             assert store.retrieval.record("one") and not reads_from_replica(store)
             late.start()
@@ -125,7 +124,7 @@ def test_reads_go_to_the_primary_when_the_replica_goes_down(
 ) -> None:
     with (
         postgres_server.replica() as going,
-        closing(PostgresStore(postgres_database, cache_rows=100, replica=going.url())) as store,
+        closing(postgres_store(postgres_database, cache_rows=100, replica=going.url())) as store,
     ):
         store.entries.add([memory_of("one")], by="me")
         assert store.retrieval.record("one")

@@ -16,8 +16,8 @@ from mindex.errors import StoreError
 from mindex.fail_fast import fail_fast
 from mindex.memory import Memory
 from mindex.store.transactions import in_transaction
-from mindex_postgres import connection, live_connection
-from mindex_postgres.store import PostgresStore
+from mindex_postgres import connection, server_pool
+from mindex_postgres.store import postgres_store
 from tests.contract.records import memory_of
 from tests.mcp.team import KEYWORD, team_server
 from tests.postgres_server import PostgresServer
@@ -101,7 +101,7 @@ def test_a_statement_whose_answer_is_lost_is_run_again(memory: Memory, proxy: Si
 
 def test_a_write_is_stored_once_although_its_answer_is_lost(url: str, proxy: SilentProxy) -> None:
     """Silence before the statements, before the commit, and in a block of several writes."""
-    with closing(PostgresStore(url, cache_rows=0)) as store:
+    with closing(postgres_store(url, cache_rows=0)) as store:
         store.entries.add([memory_of("zero")], by="me")
         proxy.go_silent()
         _, seconds = timed(lambda: store.entries.add([memory_of("one")], by="me"))
@@ -135,7 +135,7 @@ def test_a_write_is_stored_once_although_its_answer_is_lost(url: str, proxy: Sil
 def test_a_long_statement_is_waited_for_as_long_as_the_server_works_on_it(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_connection, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(server_pool, "SILENCE_SECONDS", 0.5)
     database = memory.store._engine.database  # type: ignore[attr-defined]
     with database.read() as transaction:
         assert transaction.value("SELECT 'slept' FROM pg_sleep(3)") == "slept"

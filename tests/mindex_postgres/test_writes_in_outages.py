@@ -17,7 +17,7 @@ from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.store import transactions
 from mindex.store.transactions import in_transaction
-from mindex_postgres.store import PostgresStore
+from mindex_postgres.store import postgres_store
 from tests.contract.records import memory_of, update
 from tests.postgres_server import PostgresServer
 from tests.running import wait_until
@@ -188,8 +188,8 @@ def test_a_write_that_is_answered_with_an_error_is_not_stored(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server is away for longer than a write waits."""
-    defaults = {**(PostgresStore.__init__.__kwdefaults__ or {}), "wait": 2.0}
-    monkeypatch.setattr(PostgresStore.__init__, "__kwdefaults__", defaults)
+    defaults = {**(postgres_store.__kwdefaults__ or {}), "wait": 2.0}
+    monkeypatch.setattr(postgres_store, "__kwdefaults__", defaults)
     monkeypatch.setattr(transactions, "_RETRY_SECONDS", 2.0)
     with server.schema() as url, writing(url, processes=2) as running:
         for _ in range(2):

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from mindex.datatypes import Collection, Document, Record
-from mindex.errors import StoreError
+from mindex.errors import SchemaError, StoreError
 from mindex.ids import short_hash
 from mindex.memory import Memory
 from mindex.store.base import DocumentUpdate
-from mindex.store.sqlite.migrations import MIGRATIONS
-from mindex.store.sqlite.retrieval import KNOWN_AS
-from mindex.store.sqlite.row_checksums import CHECKED, SINCE_CHECKSUMS
+from mindex.store.sql.retrieval import KNOWN_AS
+from mindex.store.sqlite.migrations import SCHEMA
+from mindex.store.sqlite.sql_connection import DIALECT
 from mindex.store.sqlite.store import SqliteStore
 from tests.conftest import write
 from tests.running import run_here
@@ -35,79 +35,6 @@ def as_schema_9(path: Path) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def as_schema_8(path: Path) -> None:
-    """Take from a file what the ninth schema added."""
-    as_schema_9(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE posting_lists")
-        connection.execute("DROP TABLE posting_segments")
-        connection.execute("PRAGMA user_version = 8")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def as_schema_7(path: Path) -> None:
-    """Take from a file what the eighth schema added."""
-    as_schema_8(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        for table in CHECKED.keys() - SINCE_CHECKSUMS:
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-        connection.execute("PRAGMA user_version = 7")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def as_schema_6(path: Path) -> None:
-    """Take from a file what the seventh schema added."""
-    as_schema_7(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE synced_changes")
-        connection.execute("PRAGMA user_version = 6")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def as_schema_5(path: Path) -> None:
-    """Take from a file what the sixth schema added."""
-    as_schema_6(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE tokens")
-        connection.execute("PRAGMA user_version = 5")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def as_schema_4(path: Path) -> None:
-    """Take from a file what the fifth schema added."""
-    as_schema_5(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP INDEX records_of_other_programs")
-        connection.execute("PRAGMA user_version = 4")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def as_schema_3(path: Path) -> None:
-    """Take from a file what the fourth schema added."""
-    as_schema_4(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE documents DROP COLUMN fields")
-        connection.execute("PRAGMA user_version = 3")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def as_schema_2(path: Path) -> None:
-    """Take from a file what the third schema added."""
-    as_schema_3(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP INDEX history_by_batch")
-        connection.execute("ALTER TABLE history DROP COLUMN batch")
-        connection.execute("PRAGMA user_version = 2")
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
 def live(path: Path) -> set[str]:
     listed = json.loads(run_here("--db", path, "list", "--json").out)
     return {one["text"] for one in listed["records"]}
@@ -119,7 +46,7 @@ def latest_change(path: Path, id_: str) -> str:
 
 @pytest.fixture
 def merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of schema 2 in which two memories were merged into one."""
+    """A file of 0.1.0 in which two memories were merged into one."""
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     path = tmp_path / "memory.db"
     with contextlib.closing(SqliteStore(path)) as store:
@@ -131,40 +58,30 @@ def merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         store.entries.link([("short", "long", "near", 0.7)])
     assert run_here("--db", path, "consolidate", "--apply").code == 0
     assert live(path) == {TEAS[1], HARBOUR}
-    as_schema_2(path)
+    as_schema_9(path)
     return path
 
 
-@pytest.mark.parametrize(("undone", "other"), [("short", "long"), ("long", "short")])
-def test_changes_that_were_merged_before_the_migration_are_undone_as_one(merged: Path, undone: str, other: str) -> None:
-    assert f"undone with it: {other}" in run_here("--db", merged, "undo", undone).out
-    assert live(merged) == {*TEAS, HARBOUR}
-    run_here("--db", merged, "undo", latest_change(merged, undone))
-    assert live(merged) == {TEAS[1], HARBOUR}
-    with contextlib.closing(sqlite3.connect(merged)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-    assert len(list(merged.parent.glob("memory.db.v2.*.bak"))) == 1
+def test_a_file_from_before_the_first_release_is_refused(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "memory.db").close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        connection.execute("PRAGMA user_version = 8")
+    with pytest.raises(SchemaError, match=r"from before release 0\.1\.0 \(schema 8\)"):
+        SqliteStore(tmp_path / "memory.db")
 
 
-def test_an_undo_that_was_made_before_the_migration_is_undone_as_one(merged: Path) -> None:
+def test_a_file_is_migrated_after_a_backup(merged: Path) -> None:
     run_here("--db", merged, "undo", "short")
-    as_schema_2(merged)
-    run_here("--db", merged, "undo", latest_change(merged, "long"))
-    assert live(merged) == {TEAS[1], HARBOUR}
+    assert live(merged) == {*TEAS, HARBOUR}
+    with contextlib.closing(sqlite3.connect(merged)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
+    assert len(list(merged.parent.glob("memory.db.v9.*.bak"))) == 1
 
 
-def test_other_changes_of_one_moment_belong_to_no_batch(merged: Path) -> None:
-    with contextlib.closing(SqliteStore(merged)) as store:
-        assert [change.batch for change in store.entries.history("harbour")] == [""]
-        short, long = (store.entries.history(id_) for id_ in ("short", "long"))
-        assert [change.batch for change in (short[0], long[0])] == ["", ""]
-        assert short[1].batch == long[1].batch != ""
-
-
-def test_a_read_only_file_of_schema_2_is_read_as_it_is(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file_of_the_first_release_is_read_as_it_is(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
     with contextlib.closing(SqliteStore(merged)) as store:
-        assert store.maintenance.status().schema == 2
+        assert store.maintenance.status().schema == 9
         assert [change.action for change in store.entries.history("short")] == ["add", "supersede"]
         with store.entries.export_snapshot() as snapshot:
             assert [row.record.id for row in snapshot.rows] == ["short", "long", "harbour"]
@@ -180,7 +97,7 @@ PAGE = "---\ntitle: Harbour\naliases: [quay]\n---\n\n## Hours\n\nIt opens at six
 
 @pytest.fixture
 def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of schema 3 with the page as it was indexed then: the front matter a chunk, the bare heading none."""
+    """A file of 0.1.0 with a page as it was indexed earlier: the front matter a chunk, the bare heading none."""
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     root = write(tmp_path / "docs", {"harbour.md": PAGE})
     status = (root / "harbour.md").stat()
@@ -197,7 +114,7 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         store.files.put_collection(Collection("docs", str(root)))
         store.files.apply([DocumentUpdate(document, (stub, kept))])
         store.files.set_contexts([(kept.id, "When the harbour is open.")])
-    as_schema_3(path)
+    as_schema_9(path)
     return path
 
 
@@ -212,7 +129,7 @@ def test_a_file_that_was_indexed_before_is_indexed_again_and_loses_nothing(index
         assert (kept.id, kept.context) == (before.id, "When the harbour is open.")
         assert {hit.record.id for hit in memory.search("quay").hits} == {record.id for record in found.values()}
         assert memory.index().collections[0].unchanged == 1
-    assert len(list(indexed.parent.glob("memory.db.v3.*.bak"))) == 1
+    assert len(list(indexed.parent.glob("memory.db.v9.*.bak"))) == 1
 
 
 def test_a_file_that_moved_before_the_first_indexing_after_an_upgrade_keeps_its_chunks(indexed: Path) -> None:
@@ -223,53 +140,27 @@ def test_a_file_that_moved_before_the_first_indexing_after_an_upgrade_keeps_its_
         assert "When the harbour is open." in {record.context for record in memory.list().records}
 
 
-def test_a_read_only_file_of_schema_3_is_read_as_it_is(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
-    with contextlib.closing(SqliteStore(indexed)) as store:
-        assert store.maintenance.status().schema == 3
-        assert [document.fields for document in store.files.find_documents("harbour.md")] == [()]
-    assert "opens at six" in run_here("--db", indexed, "search", "hours").out
+# ── former ids of imported records ───────────────────────────────────────────
 
 
-def test_a_file_that_counted_for_each_agent_goes_on_above_all_of_its_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    with contextlib.closing(SqliteStore(path)) as store:
-        twins = [Record(name, "memory", f"{name} likes tea", agent=name, number=1) for name in ("ana", "ben")]
-        store.entries.add(twins, by="me")
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'number'")
-        connection.execute(
-            "INSERT INTO meta (key, value) VALUES ('number:ana', '1'), ('number:ben', '7')"
-        )  # up to 7 were purged
-        connection.commit()
-    with contextlib.closing(SqliteStore(path)) as store:
-        new = [Record(f"{name}2", "memory", f"{name} likes rum", agent=name) for name in ("ana", "ben")]
-        store.entries.add(new, by="me")
-        assert [store.entries.by_number(*one) for one in (("ana", 1), ("ben", 1))] == ["ana", "ben"]
-        assert [store.entries.by_number(*one) for one in (("ana", 8), ("ben", 9))] == ["ana2", "ben2"]
-
-
-# ── files of before imported records were found by their former ids ───────────────────────────────────────────
-
-
-def test_a_read_only_file_of_schema_4_is_read_as_it_is(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_former_ids_are_found_in_a_read_only_file(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.closing(SqliteStore(merged)) as store:
         store.entries.add([Record("new", "memory", "new", agent="main", fields={"foreign_ids": {"x": "7"}})], by="me")
-    as_schema_4(merged)
+    as_schema_9(merged)
     with monkeypatch.context() as patch:
         patch.setattr("mindex.store.sqlite.connection.os.access", lambda *_: False)
         with contextlib.closing(SqliteStore(merged)) as store:
-            assert store.maintenance.status().schema == 4
+            assert store.maintenance.status().schema == 9
             assert store.retrieval.find_by_foreign_id("7") == ("new",)
     with contextlib.closing(SqliteStore(merged)) as store:
-        assert store.maintenance.status().schema == len(MIGRATIONS)
+        assert store.maintenance.status().schema == SCHEMA
         assert store.retrieval.find_by_foreign_id("7") == ("new",)
 
 
 def test_former_ids_are_looked_up_by_their_index(merged: Path) -> None:
     """Else every `get` of an unknown reference would read all records."""
     with contextlib.closing(SqliteStore(merged)), contextlib.closing(sqlite3.connect(merged)) as connection:
-        plan = connection.execute(f"EXPLAIN QUERY PLAN {KNOWN_AS}", ("7", "")).fetchall()
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {DIALECT.spell(KNOWN_AS)}", ("7", "")).fetchall()
     assert any("records_of_other_programs" in row[3] for row in plan), plan
 
 

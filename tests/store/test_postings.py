@@ -31,7 +31,7 @@ from mindex.datatypes import (
 from mindex.errors import StoreError
 from mindex.store.results import KeywordQuery
 from mindex.store.sqlite import posting_build, postings
-from mindex.store.sqlite.posting_lists import make_segment
+from mindex.store.sqlite.posting_index import make_segment
 from mindex.store.sqlite.postings import PostingLimits
 from mindex.store.sqlite.store import SqliteStore
 from tests.contract.records import EVERYONE, update

@@ -13,7 +13,7 @@ from mindex.datatypes import AnyOf, Collection, Filters, Record, RecordVectors, 
 from mindex.search.word_evidence import idf, shares, surprisal_by_id
 from mindex.store.base import KeywordQuery, Store, TermStatistics
 from mindex.store.rules import bm25
-from mindex.store.sqlite.connection import Database
+from mindex.store.sqlite.readers import Readers
 from mindex.store.sqlite.store import SqliteStore
 from tests.contract.records import MODEL, axis, update
 
@@ -49,15 +49,15 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         counts["active"] = 0
 
     store = SqliteStore(path)
-    open_reader = Database._open_reader
+    open_reader = Readers._open
 
-    def traced(self: Database) -> sqlite3.Connection:
+    def traced(self: Readers) -> sqlite3.Connection:
         connection = open_reader(self)
         if not counts["active"]:
             connection.set_trace_callback(write)
         return connection
 
-    monkeypatch.setattr(Database, "_open_reader", traced)
+    monkeypatch.setattr(Readers, "_open", traced)
     store._engine.database.prepare_readers(())  # those that are open are not traced
     return store
 

@@ -19,7 +19,7 @@ from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.migrations import MIGRATIONS, migrate
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.vector_store import VECTORS_OF_RECORDS
+from mindex.store.sqlite.vector_rows import VECTORS_OF_RECORDS
 
 OLD, NEW, THIRD = Model("test", "old", 4), Model("test", "new", 4), Model("test", "third", 4)
 NO_SPEC = EmbedderSpec("test")
@@ -42,7 +42,7 @@ def give(store: SqliteStore, model: Model) -> None:
 OF_010 = replace(MINILM, sha256="")
 
 
-def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(tmp_path: Path) -> None:
+def test_a_file_of_the_first_release_is_searched_in_the_space_it_was_embedded_in(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     database = Database(path)
     migrate(database, MIGRATIONS[:1])
@@ -56,6 +56,7 @@ def test_a_file_of_the_first_schema_is_searched_in_the_space_it_was_embedded_in(
                 (key, fingerprint),
             )
         connection.execute("INSERT INTO vectors (model, record, fluency, data) VALUES (2, 1, 1.0, zeroblob(1536))")
+        connection.execute("INSERT INTO meta (key, value) VALUES ('space', ?)", (OF_010.fingerprint,))
     database.close()
 
     with Memory(path) as memory:

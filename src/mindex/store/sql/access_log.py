@@ -9,7 +9,7 @@ from mindex.store.base import Access
 from mindex.store.sql.links import read_keys
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 _LOG = "INSERT INTO access_log (record, at, action, query, score) VALUES (?, ?, ?, ?, ?)"
 _COUNT = """
@@ -25,12 +25,13 @@ _MORE_ROWS, _MORE_TIME = 200, 3_600_000
 def log(statements: Statements, accesses: Sequence[Access], *, oldest: int, rows: int) -> None:
     """Log accesses, and count them; those of records that do not exist are left out."""
     keys = read_keys(statements, [one.record for one in accesses])
-    times: dict[str, list[int]] = {id_: [] for id_ in sorted(keys)}  # in order: two processes never wait for each other
+    times: dict[str, list[int]] = {}
     for one in accesses:
         if one.record in keys:
-            times[one.record].append(one.at)
+            times.setdefault(one.record, []).append(one.at)
             statements.defer(_LOG, keys[one.record], one.at, one.action, one.query, one.score)
-    statements.defer_many(_COUNT, [(keys[id_], len(times[id_]), max(times[id_])) for id_ in times])
+    # In order: two processes never wait for each other.
+    statements.defer_many(_COUNT, [(keys[id_], len(at), max(at)) for id_, at in sorted(times.items())])
     if is_beyond(statements, oldest=oldest - _MORE_TIME, rows=rows + _MORE_ROWS):
         prune(statements, oldest=oldest, rows=rows)
 

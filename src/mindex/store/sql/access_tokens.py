@@ -9,7 +9,7 @@ from mindex.errors import token_name_taken
 from mindex.store.sql.dialect import S
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Engine
+    from mindex.store.sql.engine import Engine
 
 _COLUMNS = "name, hash, agent, rights, collections, created_at, expires_at"
 

@@ -11,7 +11,7 @@ from mindex.store.rules.waiting_cache_values import WaitingCacheValues
 from mindex.store.sql.dialect import S, prefix_range
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Engine, Statements
+    from mindex.store.sql.engine import Engine, Statements
 
 CACHE_ROWS = 10_000
 _PUT = """

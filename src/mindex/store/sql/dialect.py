@@ -6,10 +6,13 @@ same words. A shared query contains neither `%` nor a literal `?`.
 
 - `key`: the column of `records` and `documents` that other tables name
 - `record`: the key of the record whose id is a parameter
+- `place`: the columns of `records`, whose alias is the argument, by which `$chunk` finds a row again
 - `order`: the column of `records` and `documents` whose order is that in which rows were added
 - `document`: the condition that joins a record `r` with its document `d`
 - `collection`: the condition that joins a document `d` with its collection `c`
-- `chunk`: the condition that names a row of a chunk; takes `SqlFiles._place`
+- `chunk`: the condition that names a row of a chunk; takes the values of `$place`
+- `document_key`: the columns by which a document is unique
+- `collection_key`: the value of `documents.collection` for the collection whose name is a parameter
 - `differs`: the operator that says that two rows of values are not the same
 - `beside`: the condition that an entry, the alias, has the agent of the entry `a`
 - `unchanged`: the condition that a record has not changed since the time that a parameter says
@@ -21,6 +24,11 @@ same words. A shared query contains neither `%` nor a literal `?`.
 - `property`: the value of the field of `records.fields` that is named by a parameter
 - `among`: the condition that an expression is one of many values; see `Statements.among`
 - `checksum`: the checksum behind the columns of a row, if the engine has one; see `Statements.sound`
+- `seal`: the mark for that checksum, behind those of the other values of a new row; see `Statements.sealed`
+- `each`: the texts of a list, as a table `t` with the column `value`
+- `links`: the links `l` of records, whose `$source` is the id of the record that a link begins at
+- `first_summary`: the summary of the first turn of the session of a turn `r`, in a query that is grouped by session
+- `known_as`: the condition that a record has the foreign id of `wanted`; see `SqlRetrieval.find_by_foreign_id`
 - `contains`: the condition that a text contains a pattern, the case of ASCII letters aside; takes a parameter
 - `by_code_point`: the collation by which texts are ordered by code point
 - `unindexed`: the column in the argument, so that no index is used for it
@@ -41,7 +49,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mindex.values import dataclass
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 S = TypeVar("S", bound="Statements")
 
@@ -76,9 +84,9 @@ class Dialect:
         texts: Callable[[Any], tuple[str, ...]],
         glob: Callable[[str], str],
     ) -> None:
-        """`{}` in a word is its argument. `array` makes the value of a list's column, `texts` reads it.
+        """`{}` in a word is its argument, `mark` a parameter.
 
-        `glob` makes a pattern what `$glob` takes.
+        `array` makes the value of a list's column, `texts` reads it. `glob` makes a pattern what `$glob` takes.
         """
         self._words = words
         self._mark = mark
@@ -97,8 +105,8 @@ class Dialect:
 
     def _spell(self, query: str) -> str:
         """Return a shared query as the engine understands it."""
-        spelled = _WORD.sub(lambda word: self._words[word[1]].replace("{}", word[2] or ""), query)
-        return spelled if self._mark == "?" else spelled.replace("?", self._mark)
+        marked = query if self._mark == "?" else query.replace("?", self._mark)
+        return _WORD.sub(lambda word: self._words[word[1]].replace("{}", word[2] or ""), marked)
 
 
 def prefix_range(start: str) -> tuple[str, str]:

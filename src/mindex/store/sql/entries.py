@@ -15,17 +15,17 @@ from mindex.store.base import Access, AddOutcome, NewLink, RetryPolicy, Revision
 from mindex.store.rules import entry_rules as rules
 from mindex.store.rules import program_numbers as numbering
 from mindex.store.rules.entry_rules import targets_by_source
-from mindex.store.sql import access_log, program_numbers
+from mindex.store.sql import access_log, history
 from mindex.store.sql.dialect import Condition, S, join
+from mindex.store.sql.entry_statements import entry_statements
 from mindex.store.sql.links import read_linked_pairs, restore_links, set_links
 
 # A search does not wait for modules that only reports, exports and restores need: they are imported when called.
 if TYPE_CHECKING:
-    from mindex.datatypes import Filters, MemoryStatistics, SessionPage
+    from mindex.datatypes import Filters, MemoryStatistics, PurgeResult, SessionPage
     from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
     from mindex.store.results import UsageCounts
-    from mindex.store.sql.export import SqlExport
-    from mindex.store.sql.statements import Engine
+    from mindex.store.sql.engine import Engine
 
 LARGEST_OFFSET = 2**62  # the engines count in 64 bits
 # A page of changes, forwards from a moment and behind a change number of that moment, or backwards.
@@ -46,6 +46,7 @@ WITH RECURSIVE known (agent) AS (
     UNION ALL SELECT (SELECT min(agent) FROM records WHERE agent > known.agent) FROM known WHERE agent IS NOT NULL
 ) SELECT agent FROM known WHERE agent IS NOT NULL
 """
+_AGENTS_OF_SHARDS = "SELECT DISTINCT agent FROM records WHERE agent > '' ORDER BY agent"
 _SUPERSEDED = """
 SELECT id FROM records WHERE superseded_by = ? AND superseded_by != '' AND retired_at IS NOT NULL ORDER BY $order
 """
@@ -58,6 +59,23 @@ SELECT count(*) FROM (
     SELECT DISTINCT $session(r), r.agent FROM records r
     WHERE r.kind = 'turn' AND r.retired_at IS NULL AND $session(r) IS NOT NULL AND {of_agent}
 ) s
+"""
+_SESSION_PAGE = """
+SELECT session, agent, turns, first_at, last_at, summary FROM (
+    SELECT $session(r) AS session, r.agent, count(*) AS turns, min(r.created_at) AS first_at,
+           max(r.created_at) AS last_at, $first_summary AS summary
+    FROM records r
+    WHERE r.kind = 'turn' AND r.retired_at IS NULL AND $session(r) IS NOT NULL AND {of_agent}
+    GROUP BY $session(r), r.agent
+) s ORDER BY last_at DESC, agent $by_code_point, session $by_code_point LIMIT ? OFFSET ?
+"""
+_LINKED = """
+SELECT $source, b.id FROM $links JOIN records b ON b.$key = l.target
+WHERE l.kind = ? AND b.retired_at IS NULL AND $source $among ORDER BY $source, l.weight DESC, b.id
+"""
+_NUMBERED = """
+SELECT n.record FROM program_numbers n JOIN records r ON r.id = n.record
+WHERE n.program = ? AND n.kind = ? AND n.number = ? AND n.agent = ?
 """
 _MEMORIES = """
 FROM records r {joined}
@@ -86,10 +104,7 @@ ON CONFLICT (record) DO UPDATE SET at = excluded.at, facts = extractions.facts -
 
 
 class SqlEntries(Generic[S]):
-    """The part of `mindex.store.base.EntryStore` that the engines share."""
-
-    _LINKED = ""  # source and target of links of a kind, and of sources: both as ids, in order
-    _SESSION_PAGE = ""  # a page of the sessions of `{of_agent}`; its last parameters are limit and offset
+    """Implements `mindex.store.base.EntryStore`."""
 
     def __init__(self, engine: Engine[S], *, logs_access: bool = True) -> None:
         self._engine = engine
@@ -112,14 +127,13 @@ class SqlEntries(Generic[S]):
     ) -> tuple[AddOutcome, ...]:
         def add(statements: S) -> tuple[AddOutcome, ...]:
             expected = () if unique or once else records
-            entry_statements = self._engine.entry_statements(statements, expected)
+            entries = entry_statements(self._engine, statements, expected)
             for agent in sorted({without_nul(record.agent) for record in records}):
-                entry_statements.lock_agent(agent)  # in order: two never wait for each other
+                entries.lock_agent(agent)  # in order: two never wait for each other
             outcomes = tuple(
-                rules.add(entry_statements, record, by=by, reason=reason, unique=unique, once=once)
-                for record in records
+                rules.add(entries, record, by=by, reason=reason, unique=unique, once=once) for record in records
             )
-            entry_statements.flush()
+            entries.flush()
             set_links(statements, rules.links_of_new(links, outcomes))
             return outcomes
 
@@ -127,10 +141,15 @@ class SqlEntries(Generic[S]):
 
     def revise(self, id_: str, change: Revision, *, by: str, action: str, reason: str = "", unique: str = "") -> Change:
         def revise(statements: S) -> Change:
-            entry_statements = self._engine.entry_statements(statements)
-            return rules.revise(entry_statements, id_, change, by=by, action=action, reason=reason, unique=unique)
+            entries = entry_statements(self._engine, statements)
+            return rules.revise(entries, id_, change, by=by, action=action, reason=reason, unique=unique)
 
         return self._engine.write_entries(revise, durable=True)
+
+    def purge(self, ids: Sequence[str]) -> PurgeResult:
+        from mindex.store.sql.purge import purge  # few processes ever purge
+
+        return purge(self._engine, ids)
 
     def link(self, links: Sequence[NewLink]) -> None:
         self._engine.write_entries(lambda statements: set_links(statements, links))
@@ -144,7 +163,7 @@ class SqlEntries(Generic[S]):
         self._engine.write_entries(lambda statements: access_log.prune(statements, oldest=oldest, rows=rows))
 
     def prune_access_log_later(self, *, oldest: int, rows: int) -> None:
-        if self._engine.read_only:
+        if self._engine.database.read_only:
             return
         with suppress(StoreError), self._engine.read() as statements:
             if access_log.is_beyond(statements, oldest=oldest, rows=rows):
@@ -165,26 +184,26 @@ class SqlEntries(Generic[S]):
         if not 0 < number < 2**63:  # no engine holds a larger one
             return None
         if program:
-            with self._engine.read() as statements:
-                return program_numbers.record_at(statements, program, kind, agent, number)
-        ids = self._ids("SELECT id FROM records WHERE agent = ? AND number = ?", agent, number)
+            ids = self._ids(_NUMBERED, program, kind, number, agent)
+        else:
+            ids = self._ids("SELECT id FROM records WHERE agent = ? AND number = ?", agent, number)
         return ids[0] if ids else None
 
     def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
         with self._engine.read() as statements:
-            return numbering.read(self._engine.entry_statements(statements), program, ids)
+            return numbering.read(entry_statements(self._engine, statements), program, ids)
 
     def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
         def give(statements: S) -> dict[str, int]:
-            entry_statements = self._engine.entry_statements(statements)
-            numbers = numbering.give(entry_statements, program, records)
-            entry_statements.flush()
+            entries = entry_statements(self._engine, statements)
+            numbers = numbering.give(entries, program, records)
+            entries.flush()
             return numbers
 
         return self._engine.write_entries(give, durable=True)
 
     def agents(self) -> tuple[str, ...]:
-        return self._ids(_AGENTS)
+        return self._ids(_AGENTS_OF_SHARDS if self._engine.has_shards else _AGENTS)
 
     def superseded(self, id_: str) -> tuple[str, ...]:
         return self._ids(_SUPERSEDED, id_)
@@ -194,7 +213,7 @@ class SqlEntries(Generic[S]):
 
     def links_of(self, ids: Sequence[str], kind: str) -> dict[str, tuple[str, ...]]:
         with self._engine.read() as statements:
-            return targets_by_source(statements.among(self._LINKED, ids, kind))
+            return targets_by_source(statements.among(_LINKED, ids, kind))
 
     def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
         with self._engine.read() as statements:
@@ -219,7 +238,7 @@ class SqlEntries(Generic[S]):
 
     def _changes(self, where: str, value: str | int) -> tuple[Change, ...]:
         with self._engine.read() as statements:
-            return self._engine.history.read_changes(statements, where, value)
+            return history.read_changes(statements, where, value)
 
     def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
         query, number = (_CHANGES_BACKWARDS, sys.maxsize) if newest_first else (_CHANGES_BETWEEN, 0)
@@ -227,7 +246,7 @@ class SqlEntries(Generic[S]):
         while True:
             with self._engine.read() as statements:
                 beyond = last if newest_first else first, number
-                page, end = self._engine.history.read_change_page(statements, query, first, last, *beyond)
+                page, end = history.read_change_page(statements, query, first, last, *beyond)
             yield from page
             if end is None:
                 return
@@ -239,7 +258,7 @@ class SqlEntries(Generic[S]):
 
     def states_at(self, moment: int) -> tuple[Record, ...]:
         with self._engine.read() as statements:
-            changes, _ = self._engine.history.read_change_page(statements, _STATES_AT, moment)
+            changes, _ = history.read_change_page(statements, _STATES_AT, moment)
             return tuple(change.before for change in changes if change.before is not None)
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
@@ -257,7 +276,7 @@ class SqlEntries(Generic[S]):
         from mindex.datatypes import Session, SessionPage  # no search needs it
 
         of = _of_agent(agent)
-        page, count = (query.format(of_agent=of.sql) for query in (self._SESSION_PAGE, _COUNT_SESSIONS))
+        page, count = (query.format(of_agent=of.sql) for query in (_SESSION_PAGE, _COUNT_SESSIONS))
         with self._engine.read() as statements:
             total = statements.value(count, *of.parameters)
             rows = statements.rows(page, *of.parameters, limit, min(offset, LARGEST_OFFSET))
@@ -288,11 +307,10 @@ class SqlEntries(Generic[S]):
     def export_snapshot(
         self, agent: str = "*", *, vectors: bool = False, log: bool = False
     ) -> Iterator[ExportSnapshot]:
-        with self._engine.read() as statements:
-            yield self._export(statements, vectors=vectors, log=log).snapshot(agent)
+        from mindex.store.sql.export import SqlExport  # no search needs it
 
-    def _export(self, statements: S, /, *, vectors: bool, log: bool) -> SqlExport[S]:
-        raise NotImplementedError
+        with self._engine.read() as statements:
+            yield SqlExport(self._engine, statements, vectors=vectors, log=log).snapshot(agent)
 
     def restore_rows(
         self, rows: Sequence[ExportRow], restore_options: RestoreOptions, preview: ImportPreview | None = None
@@ -301,12 +319,12 @@ class SqlEntries(Generic[S]):
 
         if preview is not None:
             with self._engine.read() as statements:
-                return restore(self._engine.entry_statements(statements), rows, restore_options, preview)
+                return restore(entry_statements(self._engine, statements), rows, restore_options, preview)
 
         def store(statements: S) -> tuple[RestoreOutcome, ...]:
-            entry_statements = self._engine.entry_statements(statements)
-            outcomes = restore(entry_statements, rows, restore_options, None)
-            entry_statements.flush()
+            entries = entry_statements(self._engine, statements)
+            outcomes = restore(entries, rows, restore_options, None)
+            entries.flush()
             return outcomes
 
         return self._engine.write_entries(store, durable=True)

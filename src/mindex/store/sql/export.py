@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic
 from mindex.datatypes import Change, Record
 from mindex.store.export_rows import (
     Accesses,
-    ExportedVectors,
     ExportRow,
     ExportSnapshot,
     Extraction,
@@ -17,9 +16,10 @@ from mindex.store.export_rows import (
 )
 from mindex.store.results import Access
 from mindex.store.sql.dialect import S
+from mindex.store.sql.history import read_changes
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Engine
+    from mindex.store.sql.engine import Engine
 
 _PAGE = 50
 _COUNT = "SELECT count(*) FROM records WHERE kind != 'chunk' AND agent $among"
@@ -27,9 +27,8 @@ _IDS = """
 SELECT id FROM records WHERE kind != 'chunk' AND agent $among ORDER BY agent, number NULLS FIRST, id
 """
 _LINKS = """
-SELECT a.id, b.id, l.kind, l.weight, l.created_at
-FROM records a JOIN links l ON l.source = a.$key JOIN records b ON b.$key = l.target
-WHERE b.kind != 'chunk' AND a.id $among ORDER BY l.kind, b.id
+SELECT $source, b.id, l.kind, l.weight, l.created_at FROM $links JOIN records b ON b.$key = l.target
+WHERE b.kind != 'chunk' AND $source $among ORDER BY l.kind, b.id
 """
 _EXTRACTIONS = """
 SELECT r.id, e.at, e.facts FROM extractions e JOIN records r ON r.$key = e.record
@@ -59,14 +58,23 @@ class SqlExport(Generic[S]):
         known = self._statements.column("SELECT DISTINCT agent FROM records WHERE kind != 'chunk'")
         agents = sorted(name for name in known if agent in ("*", name))
         total = sum(count for (count,) in self._statements.among(_COUNT, agents))
-        last_number = self._engine.entry_statements(self._statements).last_number()
+        last_number = self._engine.records.last_number(self._statements)
         return ExportSnapshot(dict.fromkeys(agents, last_number), total, self._rows(agents))
 
     def _rows(self, agents: Sequence[str]) -> Iterator[ExportRow]:
         ids = [id_ for (id_,) in self._statements.among(_IDS, agents)]
         for start in range(0, len(ids), _PAGE):
             page = ids[start : start + _PAGE]
-            yield from self._read(self._engine.records.read_records(self._statements, page, retired=True))
+            yield from self._past_damage(self._engine.records.read_records(self._statements, page, retired=True))
+
+    def _past_damage(self, records: Sequence[Record]) -> Iterator[ExportRow]:
+        """The rows of a page; where what belongs to a record cannot be read, the record alone."""
+        what = "links, accesses or history of record {0.id}"
+        read = self._statements.past_damage(
+            lambda: self._read(records), lambda: records, lambda one: self._read([one]), what
+        )
+        found = {row.record.id: row for row in read}
+        return (found.get(record.id) or ExportRow(record) for record in records)
 
     def _read(self, records: Sequence[Record]) -> list[ExportRow]:
         """The rows of a page: one query for each table, for a round trip for each record would take longer."""
@@ -82,7 +90,7 @@ class SqlExport(Generic[S]):
                 record,
                 tuple(history.get(record.id, ())),
                 tuple(Link(*link) for _, *link in links.get(record.id, ())),
-                self._vectors(record.id) if self._with_vectors else (),
+                self._engine.records.read_exported_vectors(self._statements, record.id) if self._with_vectors else (),
                 next((Extraction(*extraction) for _, *extraction in extractions.get(record.id, ())), None),
                 accesses=next(
                     (
@@ -101,12 +109,8 @@ class SqlExport(Generic[S]):
 
     def _history(self, ids: Sequence[str]) -> dict[str, list[Change]]:
         of = self._engine.dialect.among("record", ids)
-        changes = self._engine.history.read_changes(self._statements, of.sql, *of.parameters)
+        changes = read_changes(self._statements, of.sql, *of.parameters)
         return _grouped((change.record, change) for change in changes)
-
-    def _vectors(self, id_: str) -> tuple[ExportedVectors, ...]:
-        """The vectors of a record in every space."""
-        raise NotImplementedError
 
 
 def _grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:

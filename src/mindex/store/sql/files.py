@@ -18,7 +18,7 @@ from mindex.store.sql.dialect import S
 from mindex.store.sql.filters import path_condition
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Engine
+    from mindex.store.sql.engine import Engine, Place, Row, Statements
 
 _COLLECTIONS = "SELECT name, root, exclude, context, created_at, indexed_at$checksum FROM collections ORDER BY name"
 _PUT_COLLECTION = """
@@ -28,11 +28,25 @@ ON CONFLICT (name) DO UPDATE SET
 """
 _DOCUMENTS = "FROM documents d JOIN collections c ON $collection"
 _DOCUMENTS_AT = f"SELECT d.id, d.path {_DOCUMENTS} WHERE c.name = ? AND d.path $among"
+_OWN_COLUMNS = (
+    "path", "fingerprint", "size", "mtime_ns", "title", "domain", "instruction", "tags", "links", "indexed_at",
+    "fields",
+)  # fmt: skip
+_SELECT = f"""
+SELECT c.name, d.id, d.collection, {", ".join(f"d.{name}" for name in _OWN_COLUMNS)}$checksum(d.) {_DOCUMENTS}
+"""
+_PUT_DOCUMENT = f"""
+INSERT INTO documents (id, collection, {", ".join(_OWN_COLUMNS)})
+VALUES (?, $collection_key{", ?" * len(_OWN_COLUMNS)})
+ON CONFLICT ($document_key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _OWN_COLUMNS)}
+"""
 _CHUNK_IDS_OF = "SELECT r.id FROM documents d JOIN records r ON $document WHERE d.id = ? ORDER BY r.position"
 _CHUNKS_OF = """
-SELECT d.id, r.id, r.$key, r.title, r.tags FROM documents d JOIN records r ON $document
+SELECT d.id, r.id, r.title, r.tags, $place(r.) FROM documents d JOIN records r ON $document
 WHERE d.id $among ORDER BY r.$order
 """
+_PLACES_OF = "SELECT $place(r.) FROM documents d JOIN records r ON $document WHERE d.id $among"
+_COLLECTIONS_OF = f"SELECT DISTINCT c.name {_DOCUMENTS} JOIN records r ON $document WHERE r.id $among"
 _CHUNK_IDS = f"""
 SELECT r.id {_DOCUMENTS} JOIN records r ON $document
 WHERE {{which}} AND c.name $among ORDER BY d.$order, r.position
@@ -43,60 +57,17 @@ UPDATE records SET position = ?, first_line = ?, last_line = ?, created_at = ?, 
 WHERE $chunk
 AND (position, first_line, last_line, created_at, type, CAST(fields AS text)) $differs (?, ?, ?, ?, ?, ?)
 """
-_SET_CONTEXT = "UPDATE records SET context = ? WHERE id = ? AND kind = 'chunk' AND context != ? RETURNING $key"
+_SET_CONTEXT = "UPDATE records SET context = ? WHERE id = ? AND kind = 'chunk' AND context != ? RETURNING $place"
 
-# A stored document, and its chunks by their ids: each with its key.
-_Stored = tuple[Document | None, dict[str, tuple[Any, StoredChunk]]]
+# A stored document, and its chunks by their ids: each with its place.
+_Stored = tuple[Document | None, dict[str, tuple["Place", StoredChunk]]]
 
 
 class SqlFiles(Generic[S]):
-    """The part of `mindex.store.base.FileStore` that the engines share."""
-
-    _DOCUMENT = ""  # selects what `_to_documents` takes, from documents `d` and their collections `c`
+    """Implements `mindex.store.base.FileStore`."""
 
     def __init__(self, engine: Engine[S]) -> None:
         self._engine = engine
-
-    # ── what each engine does in its own way ──────────────────────────────────────────────────────────────────
-
-    def _to_documents(self, statements: S, rows: Iterable[Any], /) -> tuple[Document, ...]:
-        """The documents of rows. A damaged one is noted and left out: the next index run replaces it."""
-        raise NotImplementedError
-
-    def _lock(self, statements: S, collections: Iterable[str], /) -> None:
-        """Let one process at a time write these collections."""
-
-    def _lock_chunks(self, statements: S, ids: Sequence[str], /) -> None:
-        """The same for the collections of these chunks."""
-
-    def _delete_collection(self, statements: S, name: str, /) -> None:
-        statements.run("DELETE FROM collections WHERE name = ?", name)
-
-    def _remove_documents(self, statements: S, ids: Sequence[str], /) -> int:
-        """Remove documents with their chunks. Returns how many chunks were removed."""
-        raise NotImplementedError
-
-    def _put_document(self, statements: S, document: Document, /) -> object:
-        """Write the row of a document. Returns what `_add_chunks` needs of it."""
-        raise NotImplementedError
-
-    def _add_chunks(self, statements: S, document: Any, chunks: Sequence[PlacedChunk], /) -> None:
-        raise NotImplementedError
-
-    def _remove_chunks(self, statements: S, collection: str, keys: Sequence[Any], /) -> None:
-        raise NotImplementedError
-
-    def _place(self, collection: str, key: Any, /) -> tuple[object, ...]:
-        """The parameters of `$chunk`."""
-        raise NotImplementedError
-
-    def _describe(self, statements: S, place: tuple[Any, ...], record: Record, /) -> str:
-        """Write tags and title of a chunk. Returns its context."""
-        raise NotImplementedError
-
-    def _follow(self, statements: S, place: tuple[Any, ...], record: Record, /, *, words: bool, vectors: bool) -> None:
-        """Bring the words of a changed chunk up to date, and remove its vectors."""
-        raise NotImplementedError
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,8 +99,20 @@ class SqlFiles(Generic[S]):
             return self._select(statements, "$ending(d.path)", ending, ending)
 
     def _select(self, statements: S, where: str, *values: object) -> tuple[Document, ...]:
-        query = f"{self._DOCUMENT} WHERE {where} ORDER BY c.name, d.path"
-        return self._to_documents(statements, statements.rows(query, *values))
+        rows = statements.rows(f"{_SELECT} WHERE {where} ORDER BY c.name, d.path", *values)
+        return tuple(self._to_documents(statements, rows))
+
+    def _to_documents(self, statements: S, rows: Iterable[Row]) -> Iterable[Document]:
+        """The documents of rows. A damaged one is noted and left out: the next index run replaces it."""
+        texts = self._engine.dialect.texts
+
+        def decode(row: Row) -> Document:
+            collection, id_, _, *file, instruction, tags, links, indexed_at, fields = row
+            lists = texts(tags), texts(links)
+            values: list[Any] = [id_, collection, *file, bool(instruction), *lists, indexed_at, texts(fields)]
+            return Document(*values)
+
+        return statements.sound(rows, "file {3}", decode, beside=1)
 
     def domains(self) -> frozenset[str]:
         with self._engine.read() as statements:
@@ -147,7 +130,7 @@ class SqlFiles(Generic[S]):
 
     def put_collection(self, collection: Collection) -> None:
         def put(statements: S) -> None:
-            self._lock(statements, [collection.name])
+            _lock(statements, [collection.name])
             query = "SELECT name, root FROM collections WHERE name = ? OR root = ?"
             for name, root in statements.rows(query, collection.name, collection.root):
                 if (name, root) != (collection.name, collection.root):  # another process was faster
@@ -162,10 +145,11 @@ class SqlFiles(Generic[S]):
         self._engine.background.flush()
 
         def remove(statements: S) -> int:
-            self._lock(statements, [name])
+            _lock(statements, [name])
             ids = statements.column(f"SELECT d.id {_DOCUMENTS} WHERE c.name = ?", name)
             removed = self._remove_documents(statements, ids)
-            self._delete_collection(statements, name)
+            gone = statements.run("DELETE FROM collections WHERE name = ?", name)
+            statements.require_removed(gone, 1, "this collection")
             caches.forget_contexts(statements, name)
             return removed
 
@@ -178,7 +162,7 @@ class SqlFiles(Generic[S]):
     def _apply_all(self, statements: S, updates: Sequence[DocumentUpdate], removed: Sequence[str]) -> ChunkCounts:
         collections = {update.document.collection for update in updates}
         of_removed = statements.among(f"SELECT c.name {_DOCUMENTS} WHERE d.id $among", removed)
-        self._lock(statements, collections.union(name for (name,) in of_removed))
+        _lock(statements, collections.union(name for (name,) in of_removed))
         # First: a new file may be where an old one was.
         applied = ChunkCounts(removed=self._remove_documents(statements, removed))
         known = {name for (name,) in statements.among("SELECT name FROM collections WHERE name $among", collections)}
@@ -195,43 +179,56 @@ class SqlFiles(Generic[S]):
     def _read_stored(self, statements: S, updates: Sequence[DocumentUpdate]) -> dict[str, _Stored]:
         """The documents as they are stored, and their chunks, by the document's id."""
         ids = [update.document.id for update in updates]
-        rows = statements.among(f"{self._DOCUMENT} WHERE d.id $among", ids)
+        rows = statements.among(f"{_SELECT} WHERE d.id $among", ids)
         known = {document.id: document for document in self._to_documents(statements, rows)}
         stored: dict[str, _Stored] = {id_: (known.get(id_), {}) for id_ in ids}
         texts = self._engine.dialect.texts
-        for document, id_, key, title, tags in statements.among(_CHUNKS_OF, ids):
-            stored[document][1][id_] = key, StoredChunk(title, texts(tags))
+        for document, id_, title, tags, *place in statements.among(_CHUNKS_OF, ids):
+            stored[document][1][id_] = place, StoredChunk(title, texts(tags))
         return stored
+
+    def _remove_documents(self, statements: S, ids: Sequence[str]) -> int:
+        """Remove documents with their chunks. Returns how many chunks were removed."""
+        places = list(statements.among(_PLACES_OF, ids))
+        self._engine.records.remove_rows(statements, places)
+        statements.defer_many("DELETE FROM documents WHERE id = ?", [(id_,) for id_ in ids])
+        return len(places)
 
     def _apply(
         self,
         statements: S,
         update: DocumentUpdate,
         known: Document | None,
-        stored: dict[str, tuple[Any, StoredChunk]],
+        stored: dict[str, tuple[Place, StoredChunk]],
     ) -> ChunkCounts:
         """Write a document and bring its chunks to their new state, touching only those that differ."""
-        document = update.document
-        row = self._put_document(statements, document)
+        document, rows = update.document, self._engine.records
+        self._put_document(statements, document)
         if update.records is None:
             return ChunkCounts()
         plan = plan_chunks({id_: chunk for id_, (_, chunk) in stored.items()}, update.records, known, document)
         for chunk in plan.kept:
-            place = self._place(document.collection, stored[chunk.record.id][0])
-            self._keep_chunk(statements, place, chunk)
-        self._remove_chunks(statements, document.collection, [stored[id_][0] for id_ in plan.removed])
-        self._add_chunks(statements, row, plan.added)
+            self._keep_chunk(statements, stored[chunk.record.id][0], chunk)
+        rows.remove_rows(statements, [stored[id_][0] for id_ in plan.removed])
+        for chunk in plan.added:
+            rows.insert_chunk(statements, document.id, document.collection, chunk)
         return ChunkCounts(added=len(plan.added), kept=len(plan.kept), removed=len(plan.removed))
 
-    def _keep_chunk(self, statements: S, place: tuple[Any, ...], chunk: PlacedChunk) -> None:
+    def _put_document(self, statements: S, document: Document) -> None:
+        array = self._engine.dialect.array
+        values = [getattr(document, name) for name in ("id", "collection", *_OWN_COLUMNS)]
+        statements.defer(_PUT_DOCUMENT, *(array(value) if isinstance(value, tuple) else value for value in values))
+
+    def _keep_chunk(self, statements: S, place: Place, chunk: PlacedChunk) -> None:
         record = chunk.record
         lines = (record.first_line, record.last_line)
         values = (chunk.position, *lines, record.created_at, record.type, encode(record.fields))
         statements.defer(_MOVE_CHUNK, *values, *place, *values)
         if chunk.reindex:
-            record = replace(record, context=self._describe(statements, place, record))
+            record = replace(record, context=self._engine.records.describe_chunk(statements, place, record))
         if chunk.reindex or chunk.reembed:
-            self._follow(statements, place, record, words=chunk.reindex, vectors=chunk.reembed)
+            follow = self._engine.records.follow_chunk
+            follow(statements, place, record, words=chunk.reindex, vectors=chunk.reembed)
 
     def set_contexts(self, contexts: Sequence[tuple[str, str]]) -> int:
         return self._engine.write(lambda statements: self._set_contexts(statements, contexts))
@@ -249,15 +246,22 @@ class SqlFiles(Generic[S]):
 
     def _set_contexts(self, statements: S, contexts: Sequence[tuple[str, str]]) -> int:
         """The rows and their words; their vectors go, for they were made of other texts. Returns how many changed."""
-        self._lock_chunks(statements, [id_ for id_, _ in contexts])
+        rows = self._engine.records
+        _lock(statements, (name for (name,) in statements.among(_COLLECTIONS_OF, [id_ for id_, _ in contexts])))
         changed = 0
         for id_, context in contexts:
-            key = statements.value(_SET_CONTEXT, context, id_, context)
-            if key is not None:  # else it is gone, or another process was faster
-                (record,) = self._engine.records.read_records(statements, [id_])
-                self._follow(statements, self._place(record.collection, key), record, words=True, vectors=True)
+            place = statements.row(_SET_CONTEXT, context, id_, context)
+            if place is not None:  # else it is gone, or another process was faster
+                (record,) = rows.read_records(statements, [id_])
+                rows.follow_chunk(statements, place, record, words=True, vectors=True)
                 changed += 1
         return changed
+
+
+def _lock(statements: Statements, collections: Iterable[str]) -> None:
+    """Let one process at a time write these collections."""
+    for name in sorted(set(collections)):  # in order, so that two processes never wait for each other
+        statements.lock_owner("collection", name)
 
 
 def _chunk_ids(statements: S, collections: Sequence[str], which: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from mindex.store.results import NewLink
 
 if TYPE_CHECKING:
     from mindex.store.export_rows import Link
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 _KEYS = "SELECT id, $key FROM records WHERE id $among"
 _PUT = """

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mindex.datatypes import FROM, PurgeResult
 from mindex.store.cache_kinds import TEXT_CACHES
 from mindex.store.sql import caches
+from mindex.store.sql.dialect import S
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Engine, Statements
 
 _COUNT_VECTORS = "SELECT count(*) FROM vectors v WHERE $first(v) AND v.record $among"
 _FACTS_OF_TURNS = """
@@ -26,8 +28,33 @@ _REFERENCES = (
 )  # fmt: skip
 
 
-def remove_references(statements: Statements, ids: Sequence[str]) -> PurgeResult:
-    """Remove all that belongs to records but their rows, words and vectors, which the caller removes then."""
+_OWNERS = """
+SELECT DISTINCT r.agent, coalesce(c.name, '') FROM records r
+LEFT JOIN documents d ON $document LEFT JOIN collections c ON $collection WHERE r.id $among
+"""
+
+
+def purge(engine: Engine[S], ids: Sequence[str]) -> PurgeResult:
+    """See `EntryStore.purge`. What follows the transaction only cleans the storage: a failure there is a note."""
+    engine.background.flush()  # what waits there may hold texts of these records
+    unique = list(dict.fromkeys(ids))
+
+    def remove(statements: S) -> PurgeResult:
+        for agent, collection in sorted(statements.among(_OWNERS, unique)):  # in order: two never wait for each other
+            statements.lock_owner("collection" if collection else "agent", collection or agent)
+        result = _remove_references(statements, unique)
+        engine.records.remove_rows(
+            statements, list(statements.among("SELECT $place FROM records WHERE id $among", unique))
+        )
+        return result
+
+    result = engine.write_entries(remove, durable=True)
+    note = engine.erase()
+    return replace(result, erased=False, notes=(note,)) if note else result
+
+
+def _remove_references(statements: Statements, ids: Sequence[str]) -> PurgeResult:
+    """Remove all that belongs to records but their rows, words and vectors."""
     found = list(statements.among("SELECT $key, text FROM records WHERE id $among", ids))
     keys = [key for key, _ in found]
     vectors = sum(count for (count,) in statements.among(_COUNT_VECTORS, keys))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic
 
 from mindex.clock import now_ms
-from mindex.datatypes import AnyOf, Filters, Record, Term
+from mindex.datatypes import AnyOf, Filters, Model, Record, Term, VectorArray
 from mindex.store.results import (
     KeywordQuery,
     KeywordResult,
     Label,
+    NearestRecords,
+    Neighbours,
     Page,
     RankingContext,
     RankingSignals,
@@ -23,9 +25,7 @@ from mindex.store.sql.dialect import Condition, S, join, prefix_range
 from mindex.store.sql.entries import LARGEST_OFFSET
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Engine, Statements
-
-T = TypeVar("T")
+    from mindex.store.sql.engine import Engine, KeywordSearch, Statements
 
 # What ranking must know of a record `r`, and its document or session: the values that `to_signals` takes.
 SIGNAL_COLUMNS = """
@@ -49,7 +49,15 @@ _LISTED = """
 SELECT r.id FROM records r LEFT JOIN documents d ON $document
 WHERE {scope} ORDER BY r.created_at DESC, d.path NULLS FIRST, r.position, r.$order LIMIT ? OFFSET ?
 """
+_COUNT_TAGS = """
+SELECT t.value, count(DISTINCT r.$key) FROM records r, $each(r.tags) WHERE {scope} GROUP BY t.value
+"""
 _COUNT_TYPES = "SELECT r.type, count(*) FROM records r WHERE r.type != '' AND {scope} GROUP BY r.type"
+# A sum: the order is not read from an index of all records.
+KNOWN_AS = """
+SELECT r.id FROM records r, (SELECT CAST(? AS text) AS id, CAST(? AS text) AS program) wanted
+WHERE $known_as ORDER BY r.$order + 0
+"""
 _RESOLVE = "SELECT id FROM records WHERE id >= ? AND id < ? {live} ORDER BY id LIMIT ?"
 _HOLDS_LETTERS = "(r.text $contains OR r.title $contains)"
 _SUBSTRING = """
@@ -60,20 +68,8 @@ _TEXTS = "SELECT id, text, title FROM records WHERE id $among"
 _PAGE = 500
 
 
-class KeywordSearch(Protocol):
-    """Keyword searches in one transaction."""
-
-    def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int, /) -> KeywordResult:
-        """See `RetrievalStore.keyword`."""
-
-    def statistics(self, tokens: Sequence[str], /) -> TermStatistics:
-        """How common tokens are among all live records."""
-
-
 class SqlRetrieval(Generic[S]):
-    """The part of `mindex.store.base.RetrievalStore` that the engines share."""
-
-    _COUNT_TAGS = ""  # the tags of records in `{scope}` as they are written, and how many records have each
+    """Implements `mindex.store.base.RetrievalStore`."""
 
     def __init__(self, engine: Engine[S]) -> None:
         self._engine = engine
@@ -91,6 +87,10 @@ class SqlRetrieval(Generic[S]):
         with self._engine.read() as statements:
             return tuple(statements.column(query, *prefix_range(prefix), limit))
 
+    def find_by_foreign_id(self, foreign_id: str, program: str = "") -> tuple[str, ...]:
+        with self._engine.read() as statements:
+            return tuple(statements.column(KNOWN_AS, foreign_id, program))
+
     def list(self, filters: Filters, *, limit: int, offset: int = 0) -> Page:
         with self._engine.read() as statements:
             scope = self._engine.condition(statements, filters, now_ms())
@@ -100,7 +100,7 @@ class SqlRetrieval(Generic[S]):
             return Page(self._engine.records.read_records(statements, ids, retired=True), total)
 
     def label_counts(self, label: Label, filters: Filters) -> dict[str, int]:
-        query = self._COUNT_TAGS if label == "tag" else _COUNT_TYPES
+        query = _COUNT_TAGS if label == "tag" else _COUNT_TYPES
         with self._engine.read() as statements:
             scope = self._engine.condition(statements, filters, now_ms())
             return dict(statements.rows(query.format(scope=scope.sql), *scope.parameters))
@@ -123,7 +123,7 @@ class SqlRetrieval(Generic[S]):
     # ── keywords ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def keyword(self, query: KeywordQuery, filters: Filters, limit: int) -> KeywordResult:
-        return self._search(lambda _, search: search.search(query, filters, limit, now_ms()))
+        return self._engine.searches.by_keywords(lambda _, search: search.search(query, filters, limit, now_ms()))
 
     def records_with_tokens(
         self, tokens: Sequence[str], choose: TokenChoice, filters: Filters, limit: int
@@ -135,11 +135,21 @@ class SqlRetrieval(Generic[S]):
             hits = search.search(query, filters, limit, now_ms()).hits
             return self._engine.records.read_records(statements, [hit.id for hit in hits])
 
-        return self._search(read)
+        return self._engine.searches.by_keywords(read)
 
-    def _search(self, read: Callable[[S, KeywordSearch], T]) -> T:
-        """Return what a function reads with a keyword search in one transaction."""
-        raise NotImplementedError
+    def term_statistics(self, tokens: Sequence[str]) -> TermStatistics:
+        return self._engine.searches.statistics(tokens)
+
+    def terms(self, prefix: str, *, shortest: int, longest: int, limit: int) -> dict[str, int]:
+        return self._engine.searches.terms(prefix, shortest, longest, limit)
+
+    # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def nearest(self, model: Model, vector: VectorArray, filters: Filters, limit: int) -> NearestRecords:
+        return self._engine.searches.nearest(model, vector, filters, limit)
+
+    def neighbours(self, model: Model, vectors: VectorArray, filters: Filters, limit: int, least: float) -> Neighbours:
+        return self._engine.searches.neighbours(model, vectors, filters, limit, least)
 
     # ── ranking ───────────────────────────────────────────────────────────────────────────────────────────────────
 

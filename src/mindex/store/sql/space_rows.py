@@ -5,6 +5,7 @@ Beside these, `meta` holds the canary of each space: what its model made of one 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
@@ -20,7 +21,7 @@ from mindex.store.rules.spaces import (
 )
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _PUT_SPACE = """
@@ -59,6 +60,11 @@ def key_of(statements: Statements, fingerprint: str) -> int | None:
     return key
 
 
+def put_bare_space(statements: Statements, fingerprint: str, dimensions: int) -> None:
+    """The row of a space of which nothing else is known, unless it is there."""
+    statements.defer(_PUT_SPACE, fingerprint, dimensions, "{}", now_ms())
+
+
 def read_spaces(statements: Statements, *, counted: bool) -> tuple[Space, ...]:
     roles = read_roles(statements)
     counts = dict(statements.rows(_COUNTS)) if counted else {}
@@ -79,8 +85,17 @@ def read_spaces(statements: Statements, *, counted: bool) -> tuple[Space, ...]:
 class SqlSpaceStatements:
     """Implements `SpaceStatements` in one transaction."""
 
-    def __init__(self, statements: Statements) -> None:
+    def __init__(
+        self,
+        statements: Statements,
+        *,
+        begin_filling: Callable[[int], None] = lambda _: None,
+        sees_all: bool = True,
+    ) -> None:
+        """`begin_filling` prepares a space, by its key. Without `sees_all`, vectors that are not seen may be there."""
         self._statements = statements
+        self._begin_filling = begin_filling
+        self._sees_all = sees_all
 
     def roles(self) -> SpaceRoles:
         return read_roles(self._statements)
@@ -108,7 +123,10 @@ class SqlSpaceStatements:
             self._statements.run(_DESCRIBE, description, model.fingerprint, description)
 
     def begin_filling(self, model: Model) -> None:
-        """Nothing: vectors from an earlier time are as good as new ones."""
+        """Vectors from an earlier time are as good as new ones."""
+        key = key_of(self._statements, model.fingerprint)
+        assert key is not None
+        self._begin_filling(key)
 
     def lacks(self, new: Model, old: str) -> bool:
         return self._statements.value(_LACKS, old, new.fingerprint) is not None
@@ -133,6 +151,14 @@ class SqlSpaceStatements:
         else:
             self._statements.run(_SET, _FORMER, former.encode())
 
+    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
+        """Store a space's canary unless it has one; one without vectors was left by a process that came no further."""
+        stored = read_canary(self._statements, model)
+        if stored is not None and (not self._sees_all or self._statements.value(_HAS_VECTORS, model.fingerprint)):
+            return stored
+        self._statements.run(_SET, _canary_key(model.fingerprint), encode_canary(vector))
+        return vector
+
     def last_position(self, fingerprint: str) -> int:
         return int(self._statements.value(_LAST_RECORD, fingerprint))
 
@@ -148,18 +174,6 @@ def read_canary(statements: Statements, model: Model) -> VectorArray | None:
     """The canary of a space; None if there is none, or none that can be read."""
     written = statements.value("SELECT value FROM meta WHERE key = ?", _canary_key(model.fingerprint))
     return decode_canary(model, written)
-
-
-def put_canary(statements: Statements, model: Model, vector: VectorArray, *, sees_all: bool = True) -> VectorArray:
-    """Store a space's canary unless it has one; one without vectors was left by a process that came no further.
-
-    Without `sees_all`, vectors that are not seen may be there.
-    """
-    stored = read_canary(statements, model)
-    if stored is not None and (not sees_all or statements.value(_HAS_VECTORS, model.fingerprint)):
-        return stored
-    statements.run(_SET, _canary_key(model.fingerprint), encode_canary(vector))
-    return vector
 
 
 def has_canary(statements: Statements, fingerprint: str) -> bool:

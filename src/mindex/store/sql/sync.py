@@ -9,10 +9,12 @@ from mindex.datatypes import Change
 from mindex.nul import without_nul
 from mindex.store.rules.merged_records import duplicate_of, put_merged
 from mindex.store.sql.dialect import S, prefix_range
+from mindex.store.sql.entry_statements import entry_statements
+from mindex.store.sql.history import read_change_page
 from mindex.store.sync_rows import MergedRecord, SyncRow
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Engine
+    from mindex.store.sql.engine import Engine
 
 _PREFIX = "sync "  # of the keys in `meta`
 _PUT_FACT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -47,7 +49,7 @@ class SqlSync(Generic[S]):
 
     def unsynced(self, after: int, limit: int) -> tuple[Change, ...]:
         with self._engine.read() as statements:
-            changes, _ = self._engine.history.read_change_page(statements, _UNSYNCED, after, limit)
+            changes, _ = read_change_page(statements, _UNSYNCED, after, limit)
             return changes
 
     def put(self, rows: Sequence[SyncRow]) -> None:
@@ -87,15 +89,15 @@ class SqlSync(Generic[S]):
 
     def duplicate_of(self, id_: str, unique: str = "") -> str | None:
         with self._engine.read() as statements:
-            return duplicate_of(self._engine.entry_statements(statements), id_, unique)
+            return duplicate_of(entry_statements(self._engine, statements), id_, unique)
 
     def put_merged(self, merged: Sequence[MergedRecord]) -> None:
         def put(statements: S) -> None:
-            entry_statements = self._engine.entry_statements(statements)
+            entries = entry_statements(self._engine, statements)
             for agent in sorted({without_nul(one.record.agent) for one in merged}):
-                entry_statements.lock_agent(agent)  # in order: two never wait for each other
+                entries.lock_agent(agent)  # in order: two never wait for each other
             for one in merged:
-                put_merged(entry_statements, one)
-            entry_statements.flush()
+                put_merged(entries, one)
+            entries.flush()
 
         self._engine.write_entries(put, durable=True)

@@ -8,7 +8,7 @@ from mindex.store.results import UsageCounts
 from mindex.store.sql.dialect import Condition
 
 if TYPE_CHECKING:
-    from mindex.store.sql.statements import Statements
+    from mindex.store.sql.engine import Statements
 
 _CREATED = "SELECT r.kind = 'chunk', $day(r.created_at), count(*) FROM records r WHERE {scope} GROUP BY 1, 2"
 _RECALLS = """

@@ -27,7 +27,7 @@ from mindex.store.sqlite.engine import RESTORING, SqliteEngine
 from mindex.store.sqlite.errors import refused_by_disk
 from mindex.store.sqlite.file_access import APPLICATION_ID, opened
 from mindex.store.sqlite.file_guard import put_epoch, set_log_aside
-from mindex.store.sqlite.migrations import MIGRATIONS, version_of
+from mindex.store.sqlite.migrations import SCHEMA, version_of
 from mindex.store.sqlite.row_checksums import watch_writes
 from mindex.temporary_files import replaced_file, temporary_folder
 
@@ -153,9 +153,9 @@ def _prepare(backup: Path, prepared: Path) -> Mapping[str, int]:
     try:
         with _opened(backup) as source, _one_snapshot(source):
             _refuse_foreign(backup, source)
-            if (version := version_of(source)) > len(MIGRATIONS):
+            if (version := version_of(source)) > SCHEMA:
                 raise SchemaError(
-                    f"{backup} was written by a newer mindex (schema {version}, this one speaks {len(MIGRATIONS)})",
+                    f"{backup} was written by a newer mindex (schema {version}, this one speaks {SCHEMA})",
                     "upgrade with `pip install -U mindex`",
                 )
             records = _copy(source, prepared)
@@ -177,7 +177,7 @@ def _copy(source: sqlite3.Connection, target: Path) -> Mapping[str, int]:
     ):
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a backup is one file, without a write-ahead log
-        if version_of(copy) == len(MIGRATIONS):  # older schemas may have no checksums
+        if version_of(copy) == SCHEMA:  # an older one lacks a table
             watch_writes(copy)
         copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_MARK, str(now_ms())))
         copy.execute("DELETE FROM meta WHERE key = ?", (RESTORING,))

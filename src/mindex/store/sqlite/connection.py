@@ -14,10 +14,9 @@ from pathlib import Path
 
 from mindex.errors import StoreError, UsageError
 from mindex.private_files import make_private_file, make_private_folder
-from mindex.store.sql.thread_transaction import ThreadTransaction
+from mindex.store.sql.engine import ThreadTransaction
 from mindex.store.sqlite.errors import (
     DAMAGED,
-    LOST_LOG,
     READ_ONLY,
     REPLACED_MEANWHILE,
     SHORTER_LOG,
@@ -25,24 +24,17 @@ from mindex.store.sqlite.errors import (
     error_of,
     is_busy,
     lacks_space,
-    locked_error,
-    no_space,
     primary_code,
     store_error,
 )
-from mindex.store.sqlite.file_access import ALONE, FileConnection, connect, is_writable, may_be_ours, open_to_read
+from mindex.store.sqlite.file_access import FileConnection, connect, is_writable, may_be_ours
 from mindex.store.sqlite.file_guard import EPOCH, USABLE, FileGuard, Look, set_log_aside
+from mindex.store.sqlite.readers import Readers
+from mindex.store.sqlite.write_ahead_log import WriteAheadLog
 from mindex.temporary_files import remove_abandoned
 
 DEFAULT_WAIT = 30.0
 _COMPACT_WAIT_MS = 500
-# A write-ahead log beyond this is written back and emptied. SQLite does so automatically in a moment without readers,
-# which under constant load does not come: 255 MB were seen beside a database of 11 MB. This is how long to wait for
-# readers; if one stays longer, try again after a pause.
-LONGEST_LOG = 16 * 1024 * 1024
-_CUT_WAIT_MS, _CUT_PAUSE = 100, 1.0
-_LOOK_PAUSE = 0.005
-_LOST_LOG_WAIT_MS = 2_000
 # Waiting for the write lock happens in slices of this, so that Ctrl-C and `close` need not wait for all of it.
 _SLICE_MS = 100
 
@@ -75,26 +67,26 @@ class Database:
         self.wait = wait
         self.on_reopened: Callable[[], None] = lambda: None  # called when the path names another file than before
         self._guard = FileGuard(path)
-        self.generation = 0  # of connections: those to a file that was replaced are closed when they are given back
-        self._readers: list[FileConnection] = []
         self._writers: dict[bool, tuple[int, FileConnection]] = {}
-        self._opening = threading.RLock()  # of readers, which may lock others out, and writers
-        self._readers_alone = 0  # that lock other processes out
-        self._cut_again_at = 0.0
-        self._lock = threading.Lock()
         self._reopen_lock = threading.RLock()
         self._reopening = False
         self._prepared = False  # from then on no file is made any more
         self._write_lock = threading.RLock()
         self.of_thread: ThreadTransaction[FileConnection] = ThreadTransaction()
         self._closed = False
-        self._reader_views: Sequence[str] = ()
         self._prepare_writer: Callable[[sqlite3.Connection], None] = _leave_as_it_is
         self.damaged: dict[str, None] = {}  # names of rows that were left out, in the order in which they were met
         if path.exists() and not path.is_file():
             kind = "folder" if path.is_dir() else "pipe or device"
             raise StoreError(f"{path} is a {kind}, not a database", "name a file, for example memory.db, with --db")
         self.read_only = not self._writable()
+        self._readers = Readers(path, self._open, read_only=self.read_only)
+        self._log = WriteAheadLog(path, self._guard, self._readers, wait)
+
+    @property
+    def generation(self) -> int:
+        """Counts the files that the path has named since this object was made."""
+        return self._readers.generation
 
     def _writable(self) -> bool:
         folder = self.path.parent
@@ -121,7 +113,7 @@ class Database:
             connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")  # before anything can meet a lock
             if is_shared_and_writable:
                 self._use_wal(connection)
-                connection.execute(f"PRAGMA journal_size_limit = {LONGEST_LOG}")
+                self._log.limit(connection)
                 connection.execute("PRAGMA foreign_keys = ON")
                 self._guard.after_open()
             connection.execute("PRAGMA temp_store = MEMORY")
@@ -144,48 +136,9 @@ class Database:
             return
         self._execute_when_free(connection, "PRAGMA journal_mode = WAL", self.wait)
 
-    def _open_reader(self) -> FileConnection:
-        with self._opening:
-            usual = "ro" if self.read_only else ALONE if self._readers_alone else "rwc"
-            connection = open_to_read(self.path, self._open, usual=usual)
-            self._readers_alone += connection.locks_out_others
-        if self.read_only:
-            for view in self._reader_views:
-                connection.execute(view)
-        return connection
-
-    def _borrow_reader(self) -> FileConnection:
-        """An idle connection, or a new one."""
-        idle = self._take_idle_reader()
-        return self._open_reader() if idle is None else idle
-
-    def _take_idle_reader(self) -> FileConnection | None:
-        with self._lock:
-            idle = self._readers.pop() if self._readers else None
-        if idle is not None and not idle.is_unchanged:
-            idle.close()
-            return None
-        return idle
-
-    def _give_back(self, connection: FileConnection, generation: int) -> None:
-        if connection.locks_out_others:
-            with self._opening:
-                connection.close()
-                self._readers_alone -= 1
-            return
-        with self._lock:
-            if self._closed or generation != self.generation:
-                connection.close()
-            else:
-                self._readers.append(connection)
-
     def prepare_readers(self, views: Sequence[str]) -> None:
         """Have every connection of a read-only file create these temporary views."""
-        self._reader_views = views
-        with self._lock:
-            for connection in self._readers:
-                connection.close()
-            self._readers.clear()
+        self._readers.prepare(views)
 
     def prepare_writers(self, prepare: Callable[[sqlite3.Connection], None]) -> None:
         """Have every connection that writes prepared so, also those that are open."""
@@ -209,20 +162,17 @@ class Database:
 
     @contextlib.contextmanager
     def _reader(self) -> Iterator[FileConnection]:
-        generation = self.generation  # before: a connection to a file that is replaced now is not kept
-        connection = self._borrow_reader()
-        try:
+        with self._readers.borrow() as connection:
             connection.execute("BEGIN")
             try:
                 yield connection
+                connection.check_unchanged()
             except sqlite3.DatabaseError:
                 connection.check_unchanged()  # what was read may have been half of a change
                 raise
-            connection.check_unchanged()
-        finally:
-            if connection.in_transaction:  # not where an error has ended it
-                connection.execute("ROLLBACK")
-            self._give_back(connection, generation)
+            finally:
+                if connection.in_transaction:  # not where an error has ended it
+                    connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[FileConnection]:
@@ -244,12 +194,12 @@ class Database:
             except BaseException as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                self._free_log(connection, error)
+                self._log.free(connection, error)
                 raise
             if self._look() not in USABLE:
                 raise self._error(REPLACED_MEANWHILE)
             self._guard.remember_log()
-            self._bound_log(connection)
+            self._log.bound(connection)
 
     @contextlib.contextmanager
     def _begun(self, durable: bool, wait: float) -> Iterator[FileConnection]:
@@ -297,45 +247,15 @@ class Database:
     def _look(self) -> Look:
         """As `FileGuard.look`, but for a log that became shorter: accepted if it is whole, else StoreError."""
         while (look := self._guard.look()) == "shorter log":  # again, where a checkpoint came between
-            if self._log_is_cut():
+            if self._log.is_cut():
                 raise self._error(SHORTER_LOG)
             self._guard.remember_log()
         return look
 
-    def _log_is_cut(self) -> bool:
-        """Whether the write-ahead log lacks what is not yet in the file, because another program shortened it.
-
-        Of an empty log, SQLite has written all back, or it knows of more that it cannot read or must not write yet. A
-        process that empties the log has the checkpoint lock, without which SQLite does not tell, for a moment more.
-        Raises StoreBusyError where it is held for longer.
-        """
-        cut = self._guard.log_is_cut()
-        if cut is not None:
-            return cut
-        generation = self.generation
-        try:
-            connection = self._borrow_reader()
-        except (sqlite3.DatabaseError, StoreError):
-            return False  # the next one that is opened says why
-        deadline = time.monotonic() + self.wait
-        try:
-            while True:
-                (busy, known, written) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                if not busy:
-                    # Not empty any more: another process has written into it, and the next look is at its header.
-                    return bool(known > written and not self._guard.log_size())
-                if time.monotonic() > deadline:
-                    raise locked_error(self.path, self.wait)
-                time.sleep(_LOOK_PAUSE)
-        except sqlite3.DatabaseError as error:
-            return error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHORT_READ
-        finally:
-            self._give_back(connection, generation)
-
     def _reopen(self, *, lost_log: bool) -> None:
         """Leave all connections behind, and have the owner of this object prepare the new file."""
         if lost_log:
-            self._write_log_back()
+            self._log.write_back_deleted()
         else:
             self._guard.set_stale_log_aside()
         self._leave_connections()
@@ -350,11 +270,7 @@ class Database:
 
     def _leave_connections(self) -> None:
         """Close those that are idle; the others are closed when they are given back."""
-        with self._lock:
-            self.generation += 1
-            for connection in self._readers:
-                connection.close()
-            self._readers.clear()
+        self._readers.leave_file()
         self._prepare_writer = _leave_as_it_is  # until the new file is migrated
         self._guard.forget_file()
 
@@ -362,47 +278,6 @@ class Database:
         with self._reader() as connection:
             row = connection.execute(EPOCH).fetchone()
         return row[0] if row else None
-
-    def _write_log_back(self) -> None:
-        """Write what is in a write-ahead log that was deleted into the file, while connections have it open.
-
-        Not where another process has begun a new one: what it did not write back is lost. Raises StoreError.
-        """
-        if self._guard.log_size():
-            return
-        generation = self.generation
-        connection = self._take_idle_reader()
-        if connection is None:
-            raise self._error(LOST_LOG)
-        try:
-            if not self._cut_log(connection, _LOST_LOG_WAIT_MS):
-                raise self._error(LOST_LOG)
-        finally:
-            self._give_back(connection, generation)
-
-    def _bound_log(self, connection: sqlite3.Connection) -> None:
-        is_due = self._guard.log_size() > LONGEST_LOG and time.monotonic() >= self._cut_again_at
-        if is_due and not self._cut_log(connection, _CUT_WAIT_MS):
-            self._cut_again_at = time.monotonic() + _CUT_PAUSE
-
-    def _cut_log(self, connection: sqlite3.Connection, wait_ms: int) -> bool:
-        """Write the write-ahead log back and empty it. Returns whether no other connection prevented it that long."""
-        connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
-        try:
-            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.OperationalError as error:
-            if not is_busy(error):
-                raise
-            busy = True
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
-        return not busy
-
-    def _free_log(self, connection: sqlite3.Connection, error: BaseException) -> None:
-        """Give back the space that a change has taken in the write-ahead log before the disk was full."""
-        if isinstance(error, sqlite3.OperationalError) and lacks_space(error):
-            with contextlib.suppress(sqlite3.OperationalError):
-                self._cut_log(connection, _CUT_WAIT_MS)
 
     def remember_content(self) -> None:
         """Remember what the prepared file says, to notice when it is replaced, or another program writes it."""
@@ -427,9 +302,7 @@ class Database:
             connection.close()
         generation = self.generation
         remove_abandoned(self.path.parent)
-        with self._opening:
-            if self._readers_alone:  # it would share their lock, and keep other processes out as long as it is open
-                raise no_space(self.path)
+        with self._readers.none_alone():
             connection = self._open("rwc")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._prepare_writer(connection)
@@ -473,7 +346,7 @@ class Database:
             raise UsageError(f"a value cannot be looked up or stored ({error})", "check the text or number") from error
 
     def _store_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        is_cut = primary_code(error) == sqlite3.SQLITE_IOERR and not lacks_space(error) and self._log_is_cut()
+        is_cut = primary_code(error) == sqlite3.SQLITE_IOERR and not lacks_space(error) and self._log.is_cut()
         return self._error(SHORTER_LOG) if is_cut else store_error(error, self.path, self.wait)
 
     def _error(self, texts: Texts, error: Exception | None = None) -> StoreError:
@@ -498,17 +371,17 @@ class Database:
                 connection.execute("VACUUM")
             except sqlite3.OperationalError as error:
                 if not is_busy(error):
-                    self._free_log(connection, error)
+                    self._log.free(connection, error)
                     raise
                 return False
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
-            return self._cut_log(connection, _COMPACT_WAIT_MS)
+            return self._log.cut(connection, _COMPACT_WAIT_MS)
 
     def close(self) -> None:
         self._closed = True  # first: a thread that waits for another process with the write lock gives it up
-        with self._write_lock, self._lock:
-            for connection in (*self._readers, *(connection for _, connection in self._writers.values())):
+        with self._write_lock:
+            self._readers.close()
+            for _, connection in self._writers.values():
                 connection.close()
-            self._readers.clear()
             self._writers.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -12,22 +12,23 @@ from mindex.analyzer import ANALYZER_VERSION
 from mindex.clock import now_ms
 from mindex.errors import NoSpaceError, StoreBusyError, StoreError
 from mindex.ids import new_id
-from mindex.store.sql.engine import SqlEngine
-from mindex.store.sqlite import history_rows, keyword, record_rows
+from mindex.store.sql.background import BackgroundWriter
+from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.entry_statements import SqliteBulkStatements, SqliteEntryStatements
 from mindex.store.sqlite.file_access import FileConnection
 from mindex.store.sqlite.file_guard import EPOCH, put_epoch
 from mindex.store.sqlite.filter_sql import condition
 from mindex.store.sqlite.migrations import migrate, version_of
 from mindex.store.sqlite.postings import POSTING_LIMITS, PostingLimits, Postings, drop_postings
 from mindex.store.sqlite.row_checksums import watch_writes
+from mindex.store.sqlite.searches import SqliteSearches
 from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
+from mindex.store.sqlite.vector_rows import SqliteVectorRows
 
 if TYPE_CHECKING:
-    from mindex.datatypes import Filters, Record
+    from mindex.datatypes import Filters
     from mindex.store.sql.dialect import Condition
-    from mindex.store.sql.statements import HistoryRows, RecordRows
+    from mindex.store.sql.engine import RecordRows
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search: only vectors bring it in
     from mindex.store.sqlite.vectors import SqliteVectors
@@ -40,18 +41,19 @@ _REBUILD_WAIT = 2.0
 # in neither. A process that was killed in the middle refuses writes for so long.
 RESTORING = "restoring"
 _LONGEST_RESTORE_MS = 10 * 60 * 1000
-# From this number of entries on it pays to look up and write them all at once.
-_FEW = 8
+_STILL_READ = (
+    "another process still reads an older state of the file; the text leaves it when that one is done: run"
+    " `mindex optimize` then"
+)
 _STATE = "SELECT key, value FROM meta WHERE key IN ('analyzer', 'restoring')"
 
 
-class SqliteEngine(SqlEngine[FileConnection]):
-    """One open database file. Implements `mindex.store.sql.statements.Engine`."""
+class SqliteEngine:
+    """One open database file. Implements `mindex.store.sql.engine.Engine`."""
 
     dialect = DIALECT
-    database: Database
+    has_shards = False
     records: RecordRows[FileConnection] = record_rows
-    history: HistoryRows[FileConnection] = history_rows
 
     def __init__(self, path: Path, *, wait: float, posting_limits: PostingLimits = POSTING_LIMITS) -> None:
         self.database = Database(path, wait=wait)
@@ -61,8 +63,11 @@ class SqliteEngine(SqlEngine[FileConnection]):
         except BaseException:
             self.database.close()
             raise
+        self.read = self.database.read
         self.write_entries = self.write
-        self._write_in_background(self.write_cache)
+        self.background = BackgroundWriter(self.write_cache, self.database)
+        self.searches = SqliteSearches(self)
+        self.vector_rows = SqliteVectorRows(self)
         self.database.on_reopened = self._prepare_file
 
     @cached_property
@@ -135,20 +140,28 @@ class SqliteEngine(SqlEngine[FileConnection]):
         """See `EntryStore.transaction`."""
         with self.database.transaction(batch=batch) as connection:
             self.may_write(connection)
-            yield self._change()[0]
-
-    def entry_statements(self, connection: FileConnection, expected: Sequence[Record] = ()) -> SqliteEntryStatements:
-        """The statements about entries in a transaction; `expected` are about to be added."""
-        if len(expected) < _FEW:
-            return SqliteEntryStatements(connection, *self._change())
-        return SqliteBulkStatements(connection, *self._change(), expected)
+            yield self.database.of_thread.change()[0]
 
     def condition(self, _: FileConnection, filters: Filters, now: int) -> Condition:
         return condition(filters, now)
 
+    def erase(self) -> str:
+        """Remove what deleted rows left in indexes and free pages. Returns a note if something of them is left."""
+        try:
+            with self.write_transaction() as connection:
+                # Deleted words stay in the segments of the index until they are merged.
+                connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")
+            self.vectors.pack(force=True)
+            self.postings.build_anew()
+            return "" if self.database.compact() else _STILL_READ
+        except StoreError as error:
+            state = f"the file still contains what was purged ({error.message})"
+            return f"{state}: free some space, then run `mindex optimize`"
+
     def close(self) -> None:
         self.postings.close()
-        super().close()
+        self.background.close()
+        self.database.close()
 
 
 def rebuild_words(connection: SqlConnection) -> None:
@@ -156,7 +169,7 @@ def rebuild_words(connection: SqlConnection) -> None:
     connection.execute("DELETE FROM records_fts")
     for id_, key in connection.execute("SELECT id, key FROM records WHERE retired_at IS NULL").fetchall():
         for record in record_rows.read_records(connection, [id_]):
-            keyword.index(connection, key, record)
+            keyword.index_all(connection, [(key, record)])
     connection.execute("UPDATE meta SET value = ? WHERE key = 'analyzer'", (str(ANALYZER_VERSION),))
 
 

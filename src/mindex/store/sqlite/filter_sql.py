@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from mindex.analyzer import fold
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.sql.dialect import Condition
-from mindex.store.sql.filters import live_records
-from mindex.store.sql.keyword import SMALL_SCOPE, Scope, is_countable, size_if_small
-from mindex.store.sqlite.queries import marks
-from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection
+from mindex.store.sql.filters import SMALL_SCOPE, Scope, is_countable, live_records, size_if_small
+from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection, marks
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
 _DOCUMENTS_OF = "SELECT d.key FROM documents d JOIN collections c ON c.key = d.collection WHERE c.name IN {marks}"

@@ -5,39 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mindex.optional_packages import missing_packages
-from mindex.store.base import CollectionCount
-from mindex.store.sql.maintenance import SqlMaintenance
+from mindex.store.base import StoreStatus
+from mindex.store.sql.status import read_status
 from mindex.store.sqlite import keyword, record_rows
 from mindex.store.sqlite.engine import SqliteEngine, rebuild_words
-from mindex.store.sqlite.file_access import FileConnection
-from mindex.store.sqlite.row_checksums import add_checksums
+from mindex.store.sqlite.row_checksums import add_missing_checksums
 
 if TYPE_CHECKING:
     from mindex.datatypes import Check, Report
 
-_COUNT_COLLECTIONS = """
-SELECT c.name, count(DISTINCT d.key), count(r.key)
-FROM collections c LEFT JOIN documents d ON d.collection = c.key LEFT JOIN records r ON r.document = d.key
-GROUP BY c.key
-"""
 
-
-class SqliteMaintenance(SqlMaintenance[FileConnection]):
+class SqliteMaintenance:
     """Implements `mindex.store.base.Maintenance`."""
 
-    _engine: SqliteEngine
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
 
-    def _location(self) -> str:
-        return str(self._engine.database.path)
-
-    def _count_collections(self, connection: FileConnection) -> dict[str, CollectionCount]:
-        counted = connection.rows(_COUNT_COLLECTIONS)
-        return {name: CollectionCount(documents, chunks) for name, documents, chunks in counted}
-
-    def _size(self, _: FileConnection) -> int:
+    def status(self) -> StoreStatus:
         path = self._engine.database.path
         files = (path, path.with_name(path.name + "-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        size = sum(file.stat().st_size for file in files if file.exists())
+        with self._engine.read() as connection:
+            return read_status(connection, location=str(path), schema=self._engine.schema, size=size)
 
     def check(self) -> tuple[Check, ...]:
         from mindex.store.sqlite import health  # only `doctor` needs it
@@ -50,7 +39,7 @@ class SqliteMaintenance(SqlMaintenance[FileConnection]):
         return (*found, health.access_check(path), *of_log, *health.leftover_checks(path))
 
     def check_deep(self, report: Report | None = None) -> tuple[Check, ...]:
-        from mindex.store.sqlite.deep_check import deep_checks  # as in `check`
+        from mindex.store.sqlite.health import deep_checks  # as in `check`
 
         return deep_checks(self._engine, report)
 
@@ -62,7 +51,7 @@ class SqliteMaintenance(SqlMaintenance[FileConnection]):
         from mindex.store.sqlite.health import checks, drop_unusable_vectors  # as in `check`
 
         with self._engine.write_transaction() as connection:
-            add_checksums(connection, "WHERE checksum IS NULL")
+            add_missing_checksums(connection)
             whole = keyword.repair(connection)
             if not (whole and all(check.ok for check in checks(connection))):
                 rebuild_words(connection)

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mindex.store.sqlite.connection import Database
-from mindex.store.sqlite.fts5_tally import read_tally
-from mindex.store.sqlite.posting_index import TOKENS, load
-from mindex.store.sqlite.posting_lists import Row, Segment, make_segment
+from mindex.store.sqlite.keyword import read_tally
+from mindex.store.sqlite.posting_index import TOKENS, Row, Segment, load, make_segment
 from mindex.store.sqlite.postings import LAST_CHANGE, LAST_SEGMENT, SEQ, PostingLimits, drop_postings, is_behind
-from mindex.store.sqlite.queries import batches
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.sql_connection import SqlConnection, batches
 
 Stop = Callable[[], bool]
 

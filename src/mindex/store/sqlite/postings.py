@@ -16,7 +16,7 @@ from mindex.errors import MindexError
 from mindex.optional_packages import missing_packages
 from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
-from mindex.store.sqlite.row_checksums import MALFORMED, note_damage
+from mindex.store.sqlite.row_checksums import MALFORMED
 from mindex.store.sqlite.sql_connection import SqlConnection
 from mindex.values import dataclass
 
@@ -87,7 +87,7 @@ class Postings:
             try:
                 lists = self._refresh(connection, seq)
             except MALFORMED:
-                note_damage(connection, "posting lists")
+                connection.note_damage("posting lists")
                 lists = None
             yield lists
 

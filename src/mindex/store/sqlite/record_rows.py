@@ -3,10 +3,12 @@
 Columns come from `model.record_properties`: a new property needs a line there and a column, and nothing here.
 """
 
-import sqlite3
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindex.analyzer import fold
 from mindex.datatypes import Record
@@ -14,17 +16,19 @@ from mindex.datatypes.record_properties import ENTRY_PROPERTIES, PROPERTIES, Rec
 from mindex.ids import content_hash
 from mindex.store.record_json import decode_object, decode_texts, encode
 from mindex.store.sqlite import keyword
-from mindex.store.sqlite.queries import batches, marks
 from mindex.store.sqlite.row_checksums import (
     CHECKED,
     MALFORMED,
     checksum_of_texts,
     damaged,
-    is_damage,
     is_sound,
-    note_damage,
 )
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.sql_connection import SqlConnection, batches, marks
+
+if TYPE_CHECKING:
+    from mindex.store.export_rows import ExportedVectors
+    from mindex.store.rules.chunks import PlacedChunk
+    from mindex.store.sql.engine import Place
 
 # ── columns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -64,6 +68,25 @@ _UPDATE = (
     f"UPDATE records SET {', '.join(f'{name} = ?' for name in _CHANGED)}, content_hash = ? WHERE id = ? RETURNING key"
 )
 _PUT_CHECKSUM = f"UPDATE records SET checksum = row_checksum({', '.join(_ROW)}) WHERE key = ?"
+_ADD_CHUNK = """
+INSERT INTO records
+    (id, kind, document, position, first_line, last_line, type, created_at, updated_at, title, tags, fields, text)
+VALUES (?, 'chunk', (SELECT key FROM documents WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key
+"""
+_DESCRIBE_CHUNK = "UPDATE records SET tags = ?, title = ? WHERE key = ? RETURNING context"
+_LAST_NUMBER = """
+SELECT coalesce((SELECT value FROM meta WHERE key = 'number'), (SELECT max(number) FROM records), 0)
+"""
+_EXPORTED_VECTORS = """
+SELECT m.fingerprint, m.dimensions, v.model, v.record, v.fluency, v.data, v.checksum
+FROM records r JOIN vectors v ON v.record = r.key JOIN models m ON m.key = v.model
+WHERE r.id = ? ORDER BY m.fingerprint
+"""
+_PUT_VECTORS = """
+INSERT INTO vectors (model, record, fluency, data, checksum)
+SELECT m.key, r.key, ?3, ?4, row_checksum(m.key, r.key, ?3, ?4)
+FROM models m, records r WHERE m.fingerprint = ?2 AND m.dimensions = ?5 AND r.id = ?1
+"""
 _EMPTY = {"texts": "[]", "object": "{}"}
 _EMPTY_JSON = {one.name: _EMPTY[one.value] for one in ENTRY_PROPERTIES if one.value in _EMPTY}
 _NAMES = {"tags": "tag", "entities": "entity"}  # table → column
@@ -74,7 +97,7 @@ def to_records(connection: SqlConnection, rows: Iterable[Sequence[Any]]) -> Iter
     for row in rows:
         record = to_record(row)
         if record is None:
-            note_damage(connection, f"record {row[0]}")
+            connection.note_damage(f"record {row[0]}")
         else:
             yield record
 
@@ -122,24 +145,18 @@ def _row(key: int, record: Record) -> tuple[Any, ...]:
 
 def read_records(connection: SqlConnection, ids: Sequence[str], *, retired: bool = False) -> tuple[Record, ...]:
     """Records in the order of the ids; with `retired` also those that are not live."""
-    live = "" if retired else "r.retired_at IS NULL AND"
-    found = {}
+    query = f"{SELECT} WHERE {'' if retired else 'r.retired_at IS NULL AND'} r.id $among"
+
+    def read(some: Sequence[str]) -> list[Record]:
+        return [*to_records(connection, connection.among(query, some))]
+
+    found: dict[str, Record] = {}
     for batch in batches(ids):
-        found.update({record.id: record for record in _read_batch(connection, f"{SELECT} WHERE {live} r.id IN", batch)})
+        records = connection.past_damage(
+            partial(read, batch), partial(iter, batch), lambda id_: read([id_]), "record {}"
+        )
+        found |= {record.id: record for record in records}
     return tuple(found[id_] for id_ in ids if id_ in found)
-
-
-def _read_batch(connection: SqlConnection, query: str, ids: Sequence[str]) -> list[Record]:
-    """The records with these ids. A row that the file cannot even return is noted, and takes no other with it."""
-    try:
-        return [*to_records(connection, connection.execute(f"{query} {marks(ids)}", ids))]
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-        if len(ids) == 1:
-            note_damage(connection, f"record {ids[0]}")
-            return []
-        return [record for id_ in ids for record in _read_batch(connection, query, [id_])]
 
 
 def read_record(connection: SqlConnection, id_: str) -> Record | None:
@@ -156,13 +173,11 @@ def read_record(connection: SqlConnection, id_: str) -> Record | None:
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_entry(connection: SqlConnection, record: Record) -> None:
-    """The row, its tags and entities, and its words unless it is retired."""
-    insert_entries(connection, [record])
-
-
 def insert_entries(connection: SqlConnection, records: Sequence[Record]) -> None:
-    """The same for many, a statement for each table. The caller has the write lock: no other process takes a key."""
+    """The rows, a statement for each table: entries with tags and entities, and their words unless they are retired.
+
+    The caller has the write lock: no other process takes a key.
+    """
     (last,) = connection.execute("SELECT coalesce(max(key), 0) FROM records").fetchone()
     keyed = list(enumerate(records, start=last + 1))
     connection.executemany(_INSERT, (_row(key, record) for key, record in keyed))
@@ -174,9 +189,18 @@ def insert_entries(connection: SqlConnection, records: Sequence[Record]) -> None
     note_changes(connection, [key for key, _ in keyed])
 
 
-def put_checksum(connection: SqlConnection, key: int) -> None:
-    """Give a row that was inserted without a checksum its own."""
+def insert_chunk(connection: SqlConnection, document: str, _: str, chunk: PlacedChunk) -> None:
+    """The row of a chunk, its tags and its words."""
+    record = chunk.record
+    key = connection.value(
+        _ADD_CHUNK,
+        record.id, document, chunk.position, record.first_line, record.last_line, record.type, record.created_at,
+        record.updated_at, record.title, encode(record.tags), encode(record.fields), record.text,
+    )  # fmt: skip
     connection.execute(_PUT_CHECKSUM, (key,))
+    keyword.index_all(connection, [(key, record)])
+    put_names(connection, "tags", key, record.tags)
+    note_changes(connection, [key])
 
 
 def insert_row(connection: SqlConnection, key: int, record: Record) -> None:
@@ -187,9 +211,9 @@ def insert_row(connection: SqlConnection, key: int, record: Record) -> None:
 def replace_entry(connection: SqlConnection, before: Record, after: Record) -> None:
     """The row and what is derived from it; a vector of another text must not serve this one."""
     (key,) = connection.execute(_UPDATE, (*_changed_values(after), content_hash(after.text), before.id)).fetchone()
-    keyword.remove(connection, [key])
+    keyword.remove(connection, [(key,)])
     if after.retired_at is None:
-        keyword.index(connection, key, after)
+        keyword.index_all(connection, [(key, after)])
     if after.retired_at is not None or (before.title, before.text) != (after.title, after.text):
         connection.execute("DELETE FROM vectors WHERE record = ?", (key,))
     for table in _NAMES:
@@ -199,14 +223,30 @@ def replace_entry(connection: SqlConnection, before: Record, after: Record) -> N
     note_changes(connection, [key])
 
 
-def remove_rows(connection: SqlConnection, keys: Sequence[int]) -> None:
+def describe_chunk(connection: SqlConnection, place: Place, record: Record) -> str:
+    """Write tags and title of a chunk. Returns its context."""
+    connection.execute("DELETE FROM tags WHERE record = ?", place)
+    put_names(connection, "tags", place[0], record.tags)
+    return str(connection.value(_DESCRIBE_CHUNK, encode(record.tags), record.title, *place))
+
+
+def follow_chunk(connection: SqlConnection, place: Place, record: Record, *, words: bool, vectors: bool) -> None:
+    """Bring the words of a changed chunk up to date, and remove its vectors."""
+    if words:
+        keyword.remove(connection, [place])
+        keyword.index_all(connection, [(place[0], record)])
+    if vectors:
+        connection.execute("DELETE FROM vectors WHERE record = ?", place)
+    note_changes(connection, place)
+
+
+def remove_rows(connection: SqlConnection, places: Sequence[Place]) -> None:
     """Rows, words, tags, entities and vectors go together."""
-    keyword.remove(connection, keys)
-    each = [(key,) for key in keys]
+    keyword.remove(connection, places)
     for table in (*_NAMES, "vectors"):
-        connection.executemany(f"DELETE FROM {table} WHERE record = ?", each)
-    connection.executemany("DELETE FROM records WHERE key = ?", each)
-    note_changes(connection, keys)
+        connection.executemany(f"DELETE FROM {table} WHERE record = ?", places)
+    connection.executemany("DELETE FROM records WHERE key = ?", places)
+    note_changes(connection, [key for (key,) in places])
 
 
 def put_names(connection: SqlConnection, table: str, key: int, names: Iterable[str]) -> None:
@@ -231,3 +271,34 @@ def note_changes(connection: SqlConnection, keys: Iterable[int], model: int | No
     connection.execute(
         "INSERT INTO changes (record, model) SELECT value, ? FROM json_each(?)", (model, encode(list(keys)))
     )
+
+
+# ── numbers, and vectors that travel ──────────────────────────────────────────────────────────────────────────
+
+
+def last_number(connection: SqlConnection) -> int:
+    return int(connection.value(_LAST_NUMBER))
+
+
+def put_last_number(connection: SqlConnection, number: int) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('number', ?)", (str(number),))
+
+
+def raise_changes(_: SqlConnection, number: int) -> None:
+    """Nothing: SQLite itself gives higher numbers than any that was stored."""
+
+
+def read_exported_vectors(connection: SqlConnection, id_: str) -> tuple[ExportedVectors, ...]:
+    """The vectors of a record in every space, but for damaged ones: `backfill` makes them again."""
+    from mindex.store.export_rows import ExportedVectors  # only an export needs it
+
+    return tuple(
+        ExportedVectors(fingerprint, dimensions, row[2], row[3])
+        for fingerprint, dimensions, *row, checksum in connection.rows(_EXPORTED_VECTORS, id_)
+        if is_sound(row, checksum)
+    )
+
+
+def put_exported_vectors(connection: SqlConnection, id_: str, vectors: ExportedVectors) -> None:
+    values = (id_, vectors.model, float(vectors.fluency), vectors.data, vectors.dimensions)
+    connection.execute(_PUT_VECTORS, values)

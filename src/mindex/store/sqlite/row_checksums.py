@@ -8,7 +8,7 @@ triggers: these are not in the file, so another program can write to it, and its
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -47,8 +47,6 @@ PRIMARY_KEYS = {
 }  # fmt: skip
 # Every statement that inserts into these computes the checksum: a trigger would add a tenth to the cost of a bulk.
 _INSERTED_WITH_CHECKSUM = ("records", "history", "vectors", "program_numbers")
-# Tables that had checksums from their beginning.
-SINCE_CHECKSUMS = frozenset({"program_numbers"})
 # Errors of decoding values that are not what was written.
 MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 
@@ -68,24 +66,6 @@ def is_sound(values: Sequence[Any], stored: int | None) -> bool:
     return stored is None or checksum(values) == stored
 
 
-def sound_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]], name: str) -> Iterator[Sequence[Any]]:
-    """The rows that are as they were stored, without the checksum at their end. Notes the others.
-
-    `name` is what a row is called, made of its first value: `token {}`.
-    """
-    for *values, stored in rows:
-        if is_sound(values, stored):
-            yield values
-        else:
-            note_damage(connection, name.format(values[0]))
-
-
-class Connection(sqlite3.Connection):
-    """A connection that remembers which rows could not be read. All connections of a file share the names of these."""
-
-    damaged: dict[str, None]
-
-
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error says that what is read is not what was written: a broken page, or bytes that are not text."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -95,12 +75,6 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 def damaged(name: str) -> DamagedRowError:
     """The error of a call that needs a row which is damaged."""
     return DamagedRowError(f"{name} is damaged", REPAIR)
-
-
-def note_damage(connection: sqlite3.Connection, name: str) -> None:
-    """Remember that a row was left out: `record 3k2j…`, `change 17`."""
-    if isinstance(connection, Connection):
-        connection.damaged[name] = None
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,8 +101,8 @@ def watch_writes(connection: sqlite3.Connection) -> None:
         )
 
 
-def add_checksums(connection: sqlite3.Connection, which: str = "", but: Collection[str] = ()) -> None:
-    """Give rows their checksums: all, as a migration does, or those of a WHERE clause. `but`: tables to leave out."""
+def add_missing_checksums(connection: sqlite3.Connection) -> None:
+    """Give the rows that another program wrote their checksums."""
     for table, columns in CHECKED.items():
-        if table not in but:
-            connection.execute(f"UPDATE {table} SET checksum = row_checksum({', '.join(columns)}) {which}")
+        row = f"row_checksum({', '.join(columns)})"
+        connection.execute(f"UPDATE {table} SET checksum = {row} WHERE checksum IS NULL")

@@ -18,19 +18,17 @@ from mindex.datatypes.reports import RepairedTable, RepairReport
 from mindex.errors import ConflictError, NotFoundError
 from mindex.private_files import make_private_folder
 from mindex.store.rules.changes import is_as_last_changed
-from mindex.store.sqlite import program_numbers, record_rows, row_checksums
-from mindex.store.sqlite.deep_check import JSON_COLUMNS
+from mindex.store.sql.entry_statements import SqlEntryStatements
+from mindex.store.sql.history import read_changes
+from mindex.store.sqlite import record_rows, row_checksums
+from mindex.store.sqlite.corrections import put_former_numbers, replace_nul
+from mindex.store.sqlite.damaged_file import ScannedRow, open_source, row_name, scan_table
 from mindex.store.sqlite.engine import rebuild_words
-from mindex.store.sqlite.entry_statements import SqliteEntryStatements
 from mindex.store.sqlite.errors import refused_by_disk
-from mindex.store.sqlite.history_rows import read_changes
-from mindex.store.sqlite.nul_replacement import replace_nul
-from mindex.store.sqlite.queries import batches
+from mindex.store.sqlite.health import JSON_COLUMNS
 from mindex.store.sqlite.row_checksums import CHECKED, PRIMARY_KEYS
-from mindex.store.sqlite.salvage_schema import open_source
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.sql_connection import SqlConnection, batches
 from mindex.store.sqlite.store import SqliteStore
-from mindex.store.sqlite.table_scan import ScannedRow, row_name, scan_table
 from mindex.temporary_files import temporary_folder
 
 _REPORT_EVERY = 500
@@ -261,7 +259,7 @@ class _Run:
     def _complete_history(self) -> None:
         """Say in the history of an entry where changes of it are lost."""
         ids = self._target.column("SELECT id FROM records WHERE kind != 'chunk' ORDER BY key")
-        statements = SqliteEntryStatements(self._target)
+        statements = SqlEntryStatements(record_rows, self._target)
         for batch in batches(ids):
             for record in record_rows.read_records(self._target, batch, retired=True):
                 changes = read_changes(self._target, "record = ?", record.id)
@@ -271,11 +269,10 @@ class _Run:
                     statements.append_change(Change(0, record.id, now_ms(), "mindex", "repair", reason, last, record))
 
     def _number_entries(self) -> None:
-        statements = SqliteEntryStatements(self._target)
         highest = self._target.value("SELECT coalesce(max(number), 0) FROM records")
-        statements.raise_number(max(statements.last_number(), highest))
+        record_rows.put_last_number(self._target, max(record_rows.last_number(self._target), highest))
         if not self._tables["program_numbers"].read:  # of a file that an older version made
-            program_numbers.put_former(self._target)
+            put_former_numbers(self._target)
 
 
 def _is_readable(table: str, row: ScannedRow) -> bool:

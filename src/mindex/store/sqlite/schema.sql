@@ -1,9 +1,14 @@
--- All data of one memory. Times are milliseconds since 1970.
+-- All data of one memory, as release 0.1.0 made it. Times are milliseconds since 1970.
+--
+-- `checksum` is a CRC-32 over the other values of the row, as `row_checksums.py` computes it; NULL for a row of another
+-- program. It and some other columns are at the end because SQLite adds columns there.
 
--- Facts about the file itself: `analyzer` is the version whose tokens records_fts holds.
+-- Facts about the file itself: `analyzer` is the version whose tokens records_fts holds, `space` the fingerprint of the
+-- space that is searched, `next_space` that of the one being filled to replace it.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
-    value TEXT NOT NULL
+    value TEXT NOT NULL,
+    checksum INTEGER
 ) WITHOUT ROWID;
 
 -- Folders that are indexed. A root is indexed once; its name is what people call it.
@@ -14,7 +19,8 @@ CREATE TABLE collections (
     exclude    TEXT NOT NULL DEFAULT '[]',
     context    TEXT NOT NULL DEFAULT '',
     created_at INTEGER NOT NULL,
-    indexed_at INTEGER
+    indexed_at INTEGER,
+    checksum   INTEGER
 );
 
 -- One row per indexed file: what it was when its chunks were made. It changes in the same transaction as they do,
@@ -33,6 +39,8 @@ CREATE TABLE documents (
     tags        TEXT NOT NULL DEFAULT '[]',
     links       TEXT NOT NULL DEFAULT '[]',
     indexed_at  INTEGER NOT NULL,
+    fields      TEXT NOT NULL DEFAULT '[]',  -- of the front matter, a JSON list of `key: value`; every chunk is found by them
+    checksum    INTEGER,
     UNIQUE (collection, path)
 );
 
@@ -64,7 +72,8 @@ CREATE TABLE records (
     summary    TEXT NOT NULL DEFAULT '',
     context    TEXT NOT NULL DEFAULT '',
     fields     TEXT NOT NULL DEFAULT '{}',
-    text       TEXT NOT NULL
+    text       TEXT NOT NULL,
+    checksum   INTEGER
 );
 CREATE INDEX records_by_document ON records (document, position) WHERE document IS NOT NULL;
 CREATE INDEX records_by_agent ON records (agent, kind);
@@ -73,6 +82,9 @@ CREATE INDEX records_by_expiry ON records (expires_at) WHERE expires_at IS NOT N
 CREATE UNIQUE INDEX records_by_number ON records (agent, number) WHERE number IS NOT NULL;
 CREATE INDEX records_by_content ON records (content_hash) WHERE content_hash IS NOT NULL;
 CREATE INDEX records_by_session ON records (json_extract(fields, '$.session_id'), created_at) WHERE kind = 'turn';
+-- The field `foreign_ids` has the ids by which other programs knew a record: an object of texts,
+-- or of lists of texts where several rows were merged. `get` takes them.
+CREATE INDEX records_of_other_programs ON records (kind) WHERE json_extract(fields, '$.foreign_ids') IS NOT NULL;
 
 -- Every change of an entry, append-only: its state before and after, author and reason. Only a purge removes rows.
 CREATE TABLE history (
@@ -83,10 +95,13 @@ CREATE TABLE history (
     action TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
     before TEXT,                          -- JSON; NULL before a record existed
-    after  TEXT NOT NULL
+    after  TEXT NOT NULL,
+    batch  TEXT NOT NULL DEFAULT '',  -- changes with the same one were made as one; '' where one was made alone
+    checksum INTEGER
 );
 CREATE INDEX history_by_record ON history (record, change);
 CREATE INDEX history_by_time ON history (at);
+CREATE INDEX history_by_batch ON history (batch) WHERE batch != '';
 
 -- Links between records, such as near duplicates, in both directions.
 CREATE TABLE links (
@@ -95,6 +110,7 @@ CREATE TABLE links (
     kind       TEXT NOT NULL,
     weight     REAL NOT NULL,
     created_at INTEGER NOT NULL,
+    checksum   INTEGER,
     PRIMARY KEY (source, kind, target)
 ) WITHOUT ROWID;
 CREATE INDEX links_by_target ON links (target);
@@ -106,13 +122,15 @@ CREATE TABLE access_log (
     at     INTEGER NOT NULL,
     action TEXT NOT NULL,
     query  TEXT NOT NULL DEFAULT '',
-    score  REAL
+    score  REAL,
+    checksum INTEGER
 );
 CREATE INDEX access_log_by_record ON access_log (record);
 CREATE TABLE accesses (
     record  INTEGER PRIMARY KEY REFERENCES records (key),
     count   INTEGER NOT NULL,
-    last_at INTEGER NOT NULL
+    last_at INTEGER NOT NULL,
+    checksum INTEGER
 );
 
 -- Tags for filtering, folded. What is shown comes from records.tags.
@@ -145,7 +163,9 @@ CREATE TABLE models (
     fingerprint TEXT NOT NULL UNIQUE,
     dimensions  INTEGER NOT NULL,
     packed_seq  INTEGER NOT NULL DEFAULT 0,  -- vector_blocks reflect every change up to this one
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    settings    TEXT NOT NULL DEFAULT '{}',  -- JSON: how the space's embedder is made again
+    checksum    INTEGER
 );
 
 -- The vectors of a record in one space: one float32 row per piece of its text, concatenated.
@@ -155,6 +175,7 @@ CREATE TABLE vectors (
     record  INTEGER NOT NULL REFERENCES records (key),
     fluency REAL NOT NULL,                   -- words per word piece: how well this model reads this text
     data    BLOB NOT NULL,
+    checksum INTEGER,
     UNIQUE (model, record)
 );
 CREATE INDEX vectors_by_record ON vectors (record);
@@ -175,7 +196,8 @@ CREATE TABLE vector_blocks (
 -- What changed, in order: how other processes bring what they hold in memory up to date.
 CREATE TABLE changes (
     seq    INTEGER PRIMARY KEY AUTOINCREMENT,
-    record INTEGER NOT NULL
+    record INTEGER NOT NULL,
+    model  INTEGER  -- of a change of vectors of this space alone: processes that search another one need not look
 );
 
 -- Results that cost something to make and can be made again.
@@ -184,6 +206,62 @@ CREATE TABLE cache (
     key     TEXT NOT NULL,
     value   BLOB NOT NULL,
     used_at INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
 CREATE INDEX cache_by_use ON cache (kind, used_at);
+
+-- Turns whose facts were extracted, also if there were none: each is done once. A negative number counts the failed
+-- attempts, `at` is the last one: such turns are tried again after the others.
+CREATE TABLE extractions (
+    record   INTEGER PRIMARY KEY REFERENCES records (key),
+    at       INTEGER NOT NULL,
+    facts    INTEGER NOT NULL,
+    checksum INTEGER
+);
+
+-- Access tokens, by which people and programs reach this memory through a server.
+-- `hash` is the SHA-256 of the token in hexadecimal: the token itself is nowhere. `agent` '*' sees every agent's entries.
+-- `rights` is write, read or metrics. `collections` is a JSON list of names, empty for all of them.
+CREATE TABLE tokens (
+    name        TEXT PRIMARY KEY,
+    hash        TEXT NOT NULL UNIQUE,
+    agent       TEXT NOT NULL,
+    rights      TEXT NOT NULL,
+    collections TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    expires_at  INTEGER,
+    checksum    INTEGER
+) WITHOUT ROWID;
+
+-- Changes that went to other machines or came from them. `stamp` orders all changes of all machines, `line` is the
+-- change as it travels ('' once its record was purged), `change` the row of the history that is the same change.
+CREATE TABLE synced_changes (
+    stamp  TEXT NOT NULL UNIQUE,
+    record TEXT NOT NULL,
+    change INTEGER,
+    line   TEXT NOT NULL,
+    checksum INTEGER
+);
+CREATE INDEX synced_changes_by_record ON synced_changes (record);
+CREATE INDEX synced_changes_by_change ON synced_changes (change) WHERE change IS NOT NULL;
+CREATE INDEX synced_changes_purged ON synced_changes (record) WHERE line = '';
+
+-- Posting lists beside FTS5, which stays the truth. Only a large memory has them.
+-- A segment is immutable: some records as they were at the change `seq`, at most 32,768. A record in a later segment
+-- replaces the same record in an earlier one. A record that has gone is listed with length 0. In `meta`, `postings` is
+-- the change that all segments together reflect; without it they are incomplete, and not searched.
+CREATE TABLE posting_segments (
+    segment INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq     INTEGER NOT NULL,
+    records BLOB NOT NULL,                   -- int64: the keys, ascending
+    lengths BLOB NOT NULL                    -- uint32: the tokens of each
+);
+
+-- Where a term occurs in the records of a segment, in order: the record's place, its column, the place in the column.
+CREATE TABLE posting_lists (
+    segment     INTEGER NOT NULL REFERENCES posting_segments (segment),
+    term        TEXT NOT NULL,
+    occurrences BLOB NOT NULL,               -- uint32: 16, 3 and 13 bits
+    PRIMARY KEY (segment, term)
+) WITHOUT ROWID;

@@ -22,10 +22,9 @@ from mindex.store.sqlite.connection import Database
 from mindex.store.sqlite.file_guard import EPOCH
 from mindex.store.sqlite.filter_sql import condition, sees_everything
 from mindex.store.sqlite.postings import NEEDED_CHANGES
-from mindex.store.sqlite.queries import batches, scored_records
 from mindex.store.sqlite.record_rows import note_changes, read_records
-from mindex.store.sqlite.row_checksums import CHECKED, note_damage, sound_rows
-from mindex.store.sqlite.sql_connection import SqlConnection
+from mindex.store.sqlite.row_checksums import CHECKED
+from mindex.store.sqlite.sql_connection import SqlConnection, batches, scored_records
 from mindex.store.sqlite.vector_index import NOTHING_RANKED, Block, Floats, Groups, Keys, Ranked, VectorIndex, encode
 
 _BLOCK = 1024
@@ -322,7 +321,7 @@ def _load(connection: SqlConnection, model: int, dimensions: int, file: tuple[st
     try:
         index.extend([to_block(dimensions, *row) for row in rows])
     except (ValueError, TypeError):
-        note_damage(connection, "packed vectors")
+        connection.note_damage("packed vectors")
         return _Loaded(model, VectorIndex(dimensions), 0, *file, packed, damaged=True)  # the vectors themselves serve
     return _Loaded(model, index, packed, *file, packed)
 
@@ -346,7 +345,7 @@ def _supply_codes(connection: SqlConnection, model: int, index: VectorIndex) -> 
     try:
         index.supply_codes(np.frombuffer(codes, np.int8).reshape(-1, index.dimensions) for (codes,) in rows)
     except (ValueError, TypeError):
-        note_damage(connection, "packed vectors")
+        connection.note_damage("packed vectors")
         return False
     return True
 
@@ -362,7 +361,7 @@ def _catch_up(connection: SqlConnection, model: int, index: VectorIndex, seq: in
 
 
 def _sound(connection: SqlConnection, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[int, float, bytes]]:
-    for _, record, fluency, data in sound_rows(connection, rows, "vectors of model {}"):
+    for _, record, fluency, data in connection.sound_rows(rows, "vectors of model {}"):
         yield record, fluency, data
 
 

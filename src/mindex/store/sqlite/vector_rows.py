@@ -1,24 +1,23 @@
-"""Vectors and embedding spaces in a SQLite file."""
+"""Rows of vectors and of embedding spaces in a SQLite file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from mindex.datatypes import Model, Record, RecordVectors, VectorArray
+from mindex.datatypes import Model, RecordVectors
 from mindex.optional_packages import missing_packages
 from mindex.store.sql import space_rows
+from mindex.store.sql.dialect import Condition
 from mindex.store.sql.space_rows import SqlSpaceStatements
-from mindex.store.sql.vector_store import SqlVectorStore
-from mindex.store.sqlite import record_rows
-from mindex.store.sqlite.engine import SqliteEngine
 from mindex.store.sqlite.file_access import FileConnection
-from mindex.store.sqlite.queries import marks
 from mindex.store.sqlite.row_checksums import is_sound
 from mindex.store.sqlite.sql_connection import SqlConnection
 
-if TYPE_CHECKING:  # numpy costs more than a whole keyword search
+if TYPE_CHECKING:
     from mindex.datatypes.spaces import EmbedderSpec
+    from mindex.store.sqlite.engine import SqliteEngine
 
 T = TypeVar("T")
 
@@ -29,37 +28,37 @@ SELECT r.id, v.model, v.record, v.fluency, v.data, v.checksum
 FROM models m CROSS JOIN records r CROSS JOIN vectors v ON v.model = m.key AND v.record = r.key
 WHERE m.fingerprint = ? AND r.id IN {marks}
 """
-_PENDING = """
-SELECT r.id FROM records r LEFT JOIN vectors v ON v.record = r.key AND v.model = ?
-WHERE v.key IS NULL AND r.retired_at IS NULL {among} LIMIT ?
-"""
-_AS_STORED = "ORDER BY r.key"
 # Rows that one transaction removes, so that no other write waits long.
 _ROWS_AT_ONCE = 500
 
 
-class SqliteVectorStore(SqlVectorStore[FileConnection]):
-    """Implements `mindex.store.base.VectorStore`."""
+class SqliteVectorRows:
+    """Implements `mindex.store.sql.engine.VectorRows`."""
 
-    _engine: SqliteEngine
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def pending(self, model: Model) -> int:
-        with self._engine.read() as connection:
-            live = connection.value("SELECT count(*) FROM records WHERE retired_at IS NULL")
-            return int(live - connection.value(_COUNT_EMBEDDED, model.fingerprint))
+    def count_pending(self, connection: SqlConnection, fingerprint: str) -> int:
+        live = connection.value("SELECT count(*) FROM records WHERE retired_at IS NULL")
+        return int(live - connection.value(_COUNT_EMBEDDED, fingerprint))
 
-    def pending_records(
-        self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
-    ) -> tuple[Record, ...]:
-        among = f"AND r.id IN {marks(ids)}" if ids else "AND r.agent > ''" if entries_only else _AS_STORED
-        with self._engine.read() as connection:
-            key = space_rows.key_of(connection, model.fingerprint) or -1
-            pending = connection.column(_PENDING.format(among=among), key, *ids, limit)
-            return record_rows.read_records(connection, pending)
+    def may_embed(self, _: SqlConnection) -> Condition:
+        return Condition("TRUE")
 
-    def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
+    def read(self, connection: SqlConnection, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
+        import numpy as np  # a keyword search does without
+
+        rows = connection.among(VECTORS_OF_RECORDS, ids, model.fingerprint)
+        found = {
+            id_: RecordVectors(id_, np.frombuffer(row[3], np.float32).reshape(-1, model.dimensions), row[2])
+            for id_, *row, stored in rows
+            if is_sound(row, stored)  # else it lacks a vector, and `backfill` makes it again
+        }
+        return tuple(found[id_] for id_ in ids if id_ in found)
+
+    def put(self, model: Model, vectors: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None) -> int:
         with self._engine.read() as connection:
             self._engine.may_write(connection)
         return self._engine.vectors.put(model, vectors, embedder_spec)
@@ -68,25 +67,21 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         self._engine.postings.build()  # first: packed vectors stay in memory, beside all that this call needs
         self._engine.vectors.pack()
 
-    def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
-        import numpy as np  # a keyword search does without
-
-        with self._engine.read() as connection:
-            rows = connection.among(VECTORS_OF_RECORDS, ids, model.fingerprint)
-            found = {
-                id_: RecordVectors(id_, np.frombuffer(row[3], np.float32).reshape(-1, model.dimensions), row[2])
-                for id_, *row, stored in rows
-                if is_sound(row, stored)  # else it lacks a vector, and `backfill` makes it again
-            }
-        return tuple(found[id_] for id_ in ids if id_ in found)
-
     # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _change_spaces(self, work: Callable[[SqlSpaceStatements], T], *, durable: bool = False) -> T:
-        return self._engine.write(lambda connection: work(SpaceStatements(connection)), durable=durable)
+    def change_spaces(
+        self,
+        work: Callable[[SqlSpaceStatements], T],
+        *,
+        durable: bool = False,
+        of_all: bool = True,  # noqa: ARG002
+    ) -> T:
+        """Vectors from an earlier time count, but their packing may be behind the log of changes."""
 
-    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        return self._engine.write(lambda connection: space_rows.put_canary(connection, model, vector))
+        def change(connection: FileConnection) -> T:
+            return work(SqlSpaceStatements(connection, begin_filling=partial(_unpack, connection)))
+
+        return self._engine.write(change, durable=durable)
 
     def drop_unused_spaces(self) -> int:
         with self._engine.read() as connection:
@@ -97,20 +92,6 @@ class SqliteVectorStore(SqlVectorStore[FileConnection]):
         if not missing_packages():
             self._engine.vectors.forget()
         return unused
-
-
-class SpaceStatements(SqlSpaceStatements):
-    """Implements `mindex.store.rules.spaces.SpaceStatements`."""
-
-    def __init__(self, connection: SqlConnection) -> None:
-        super().__init__(connection)
-        self._connection = connection
-
-    def begin_filling(self, model: Model) -> None:
-        """Vectors from an earlier time count, but their packing may be behind the log of changes."""
-        key = space_rows.key_of(self._connection, model.fingerprint)
-        assert key is not None
-        _unpack(self._connection, key)
 
 
 def _drop_some(connection: SqlConnection) -> bool:

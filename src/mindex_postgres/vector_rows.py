@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
-from mindex.datatypes import Model, Record, RecordVectors, VectorArray
+from mindex.datatypes import Model, RecordVectors
 from mindex.errors import MindexError, StoreError
-from mindex.store.engine_parts import SqlVectorStore, space_rows
+from mindex.store.engine_parts import Condition, space_rows
 from mindex.store.engine_parts import spaces as rules
 from mindex_postgres import record_rows, vectors, words
-from mindex_postgres.connection import Transaction, run_again
-from mindex_postgres.engine import IS_OWNER, PostgresEngine
 from mindex_postgres.row_security import writable_record
+from mindex_postgres.transaction import Transaction
 
 if TYPE_CHECKING:  # numpy costs more than a whole keyword search
     from mindex.datatypes import EmbedderSpec
+    from mindex_postgres.engine import PostgresEngine
 
 T = TypeVar("T")
 
+# Only the owner of a table may change its indexes, or read all of it where row-level security is on.
+IS_OWNER = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
 _PENDING = """
 r.retired_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.owner = r.owner AND v.record = r.id
@@ -54,38 +56,28 @@ DELETE FROM vectors WHERE (owner, record, space, piece) IN (
 """
 
 
-@run_again
-class PostgresVectorStore(SqlVectorStore[Transaction]):
-    """Implements `mindex.store.base.VectorStore`."""
+class PostgresVectorRows:
+    """Implements `VectorRows` of the SQL that the engines share."""
 
     def __init__(self, engine: PostgresEngine) -> None:
-        super().__init__(engine)
-        self._engine: PostgresEngine = engine
+        self._engine = engine
         self._database = engine.database
         self._builder: threading.Thread | None = None
 
     # ── vectors ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def pending(self, model: Model) -> int:
-        with self._database.read() as transaction:
-            query = f"SELECT count(*) FROM records r WHERE {_PENDING} {self._writable(transaction)}"
-            return int(transaction.value(query, model.fingerprint))
+    def count_pending(self, transaction: Transaction, fingerprint: str) -> int:
+        query = f"SELECT count(*) FROM records r WHERE {_PENDING} AND {self.may_embed(transaction).sql}"
+        return int(transaction.value(query, fingerprint))
 
-    def pending_records(
-        self, model: Model, limit: int, *, entries_only: bool = False, ids: Sequence[str] = ()
-    ) -> tuple[Record, ...]:
-        among = "AND r.id = ANY(%s)" if ids else "AND r.kind != 'chunk'" if entries_only else ""
-        values = (list(ids), limit) if ids else (limit,)
-        with self._database.read() as transaction:
-            among += self._writable(transaction)
-            query = f"{record_rows.SELECT} WHERE {_PENDING} {among} ORDER BY r.seq LIMIT %s"
-            return tuple(map(record_rows.to_record, transaction.rows(query, model.fingerprint, *values)))
+    def may_embed(self, transaction: Transaction) -> Condition:
+        """All but what this login sees and cannot give a vector."""
+        return Condition(writable_record(self._database.address.schema) if transaction.restricted else "TRUE")
 
-    def _writable(self, transaction: Transaction) -> str:
-        """The condition that leaves out what this login sees and cannot give a vector."""
-        return f" AND {writable_record(self._database.address.schema)}" if transaction.restricted else ""
+    def read(self, transaction: Transaction, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
+        return vectors.read_stored(transaction, model, ids)
 
-    def put(self, model: Model, vectors_: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None = None) -> int:
+    def put(self, model: Model, vectors_: Sequence[RecordVectors], embedder_spec: EmbedderSpec | None) -> int:
         rows = [
             RecordVectors(item.record, rules.record_vectors(model, item.vectors), item.fluency, item.of)
             for item in vectors_
@@ -139,34 +131,22 @@ class PostgresVectorStore(SqlVectorStore[Transaction]):
         with self._database.read() as transaction:
             return lacking_indexes(transaction) if transaction.value(IS_OWNER) else []
 
-    def with_fluency(self, model: Model, ids: Sequence[str]) -> tuple[RecordVectors, ...]:
-        with self._database.read() as transaction:
-            return vectors.read_stored(transaction, model, ids)
-
     # ── spaces ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _change_spaces(self, work: Callable[[space_rows.SqlSpaceStatements], T], *, durable: bool = False) -> T:
+    def change_spaces(
+        self, work: Callable[[space_rows.SqlSpaceStatements], T], *, durable: bool = False, of_all: bool = True
+    ) -> T:
         def change(transaction: Transaction) -> T:
-            self._require_all(transaction)
+            if of_all and transaction.restricted:  # it cannot embed the records that it does not see
+                raise StoreError(
+                    f"this login sees only a part of {self._database.place}, so it cannot change the model of all of"
+                    " it",
+                    "have a login of the owner's role run `mindex reembed`",
+                )
             vectors.lock_spaces(transaction)
-            return work(space_rows.SqlSpaceStatements(transaction))
+            return work(space_rows.SqlSpaceStatements(transaction, sees_all=not transaction.restricted))
 
         return self._engine.write(change, durable=durable)
-
-    def _require_all(self, transaction: Transaction) -> None:
-        """Raise StoreError for a login that does not see all records: it cannot embed those that it does not see."""
-        if transaction.restricted:
-            raise StoreError(
-                f"this login sees only a part of {self._database.place}, so it cannot change the model of all of it",
-                "have a login of the owner's role run `mindex reembed`",
-            )
-
-    def put_canary(self, model: Model, vector: VectorArray) -> VectorArray:
-        def put(transaction: Transaction) -> VectorArray:
-            vectors.lock_spaces(transaction)
-            return space_rows.put_canary(transaction, model, vector, sees_all=not transaction.restricted)
-
-        return self._engine.write(put)
 
     def drop_unused_spaces(self) -> int:
         with self._database.read() as transaction:

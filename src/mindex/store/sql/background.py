@@ -1,11 +1,16 @@
 """Writes in the background: one thread per process, many small jobs in one transaction, no error to the caller."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mindex.errors import MindexError
+
+if TYPE_CHECKING:
+    from mindex.store.sql.engine import Connections
 
 C = TypeVar("C")  # what an engine's statements are run on
 Done = Callable[[], object]
@@ -21,14 +26,11 @@ class BackgroundWriter(Generic[C]):
     def __init__(
         self,
         write: Callable[[Callable[[C], None]], None],
-        *,
-        read_only: bool = False,
-        in_transaction: Callable[[], bool] = lambda: False,
+        database: Connections[Any],
     ) -> None:
-        """`write` runs a function in one transaction of the engine; nothing is written where it is read-only."""
+        """`write` runs a function in one transaction of the engine; nothing is written to a read-only `database`."""
         self._write = write
-        self._read_only = read_only
-        self._in_transaction = in_transaction  # whether the calling thread has a transaction open
+        self._database = database
         self._jobs: list[tuple[Callable[[C], None], Done]] = []
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -39,7 +41,7 @@ class BackgroundWriter(Generic[C]):
     def submit(self, job: Callable[[C], None], done: Done = lambda: None) -> None:
         """Have it tried; `done` is called when it was, or will not be."""
         with self._wake:
-            if self._closing or self._read_only or len(self._jobs) >= _MAX_WAITING:
+            if self._closing or self._database.read_only or len(self._jobs) >= _MAX_WAITING:
                 done()
                 return
             self._jobs.append((job, done))
@@ -51,7 +53,7 @@ class BackgroundWriter(Generic[C]):
 
     def flush(self) -> None:
         """Return when every job submitted so far was tried."""
-        assert not self._in_transaction(), "a thread in a transaction would wait for itself"
+        assert self._database.of_thread.moment is None, "a thread in a transaction would wait for itself"
         with self._wake:
             self._hurry = True
             self._wake.notify_all()
