@@ -1,7 +1,8 @@
 """The lexicon: words of English, German, French and Spanish that rules know, as data, with one loader.
 
-`dates` has weekdays, months, number words and words for times; `meaning` has negations, opposites, update words and
-attributes. Near-duplicates, conflicts, statements, importance, entities and times all read these two.
+`dates` has weekdays, months, number words and words for times; `times` has the phrases of times; `meaning` has
+negations, opposites, update words and attributes. Near-duplicates, conflicts, statements, importance, entities and
+times all read these.
 """
 
 import tomllib
