@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import MAXYEAR, MINYEAR, date, datetime, time
 
 from mindex.analyzer import fold
-from mindex.lexicon import dates, load
+from mindex.lexicon import dates, filled, load
 from mindex.periods import (
     DAY,
     MONTHS,
@@ -98,19 +98,15 @@ def _parts(table: dict[str, str]) -> dict[str, str]:
         "few": _any(_FEW),
     }
     for name, pattern in table.items():
-        parts[name] = _filled(pattern, parts)
+        parts[name] = filled(pattern, parts)
     return parts
-
-
-def _filled(pattern: str, parts: dict[str, str]) -> str:
-    return re.sub(r"(?<!P)<(\w+)>", lambda match: parts[match[1]], pattern)
 
 
 _TABLE = load("times")
 _FEW: dict[str, int] = _TABLE["few"]
 _PARTS = _parts(_TABLE["parts"])
-_PERIODS = {name: re.compile(_filled(pattern, _PARTS)) for name, pattern in _TABLE["periods"].items()}
-_AROUND = {name: re.compile(_filled(pattern, _PARTS)) for name, pattern in _TABLE["around"].items()}
+_PERIODS = {name: re.compile(filled(pattern, _PARTS)) for name, pattern in _TABLE["periods"].items()}
+_AROUND = {name: re.compile(filled(pattern, _PARTS)) for name, pattern in _TABLE["around"].items()}
 _FIELD = re.compile(r"(?<!\w)\{?[a-z_]+\}?:(?=\S)\S+")  # title:march
 _AMBIGUOUS_MONTHS = frozenset(["may", "march", "april", "june", "august", "mars", "mar", "jan", "sep", "dec", "mai"])
 

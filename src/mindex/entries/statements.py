@@ -19,24 +19,17 @@ _SENTENCE_END = re.compile(
     rf"\s+(?!(?:{'|'.join(load('dates')['months']['de'].split('|'))})\b)|\n+",
     re.IGNORECASE,
 )
-# What follows explains, contrasts or adds: the statement is before it.
-_SUBORDINATE = re.compile(
-    r"\s*(?:\([^)]*\)|,?\s+(?:because|so that|due to|in order to|instead of|rather than|which|as of|starting)\b.*"
-    r"|,?\s+since (?!\d).*|,\s*(?:not|but)\b[^,]*(?:,|$)|\s[-–—]\s.*)",
-    re.IGNORECASE | re.DOTALL,
+_PARTS = load("sentences")
+_SUBORDINATE, _SECOND_CLAUSE, _DETAIL = (
+    re.compile(_PARTS[name], re.IGNORECASE | re.DOTALL) for name in ("subordinate", "second_clause", "detail")
 )
-_SECOND_CLAUSE = re.compile(
-    r",?\s+and\s+(?:[\w'’]+\s+){0,3}(?:is|are|was|were|has|have|will|must|may|can|should|lasts?|needs?|wants?|takes?|lives?)\b.*",
-    re.IGNORECASE | re.DOTALL,
-)
-# What follows a number and does not say when or for whom it holds: `at 9:45 every weekday in the blue room`.
-_DETAIL = re.compile(r"(?<=\w)\s+(?:with|in|every|each|up to)\s+(?:the\s+)?(?P<next>\w+).*", re.IGNORECASE | re.DOTALL)
-_EVERYWHERE = re.compile(r"(?<=\w)\s+(?:in|for|on|at)\s+(?:every|all|any)\b", re.IGNORECASE)
-_CONDITIONS = frozenset("spring summer autumn fall winter weekend weekends holiday holidays case".split())
+_EVERYWHERE = re.compile(_PARTS["everywhere"], re.IGNORECASE)
+_CONDITIONS = frozenset(_PARTS["conditions"].split())
+_ELISION = re.compile(_PARTS["elision"], re.IGNORECASE)
+_CONTRACTIONS: dict[str, str] = _PARTS["contractions"]
+_CONTRACTION = re.compile(rf"(?<=\w)['’]({'|'.join(_CONTRACTIONS)})\b", re.IGNORECASE)
+_CURRENCIES = {sign: name for name, signs in _PARTS["currencies"].items() for sign in signs.split()}
 _WORD = re.compile(r"[^\W\d_]+")
-_ELISION = re.compile(r"\b([ldnsjmtc]|qu)['’](?=[^\W\d_]{2})", re.IGNORECASE)  # l'utilisateur n'est pas
-_CONTRACTION = re.compile(r"(?<=\w)['’](ve|re|m)\b", re.IGNORECASE)
-_FULL = {"ve": " have", "re": " are", "m": " am"}
 _TOKEN = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2})"
     r"|(?P<clock>\d{1,2}:\d{2}(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?[ap]\.?m\b\.?|\d{1,2}\s?h(?:\d\d)?\b)"
@@ -49,11 +42,6 @@ _TOKEN = re.compile(
 _CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h](\d{2})?)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
 _SECONDS = {**dates.UNIT_SECONDS, **{unit: 2_592_000 * months for unit, months in dates.UNIT_MONTHS.items()}} | {
     "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "year": 31_536_000, "years": 31_536_000
-}  # fmt: skip
-_CURRENCIES = {
-    "euro": "eur", "euros": "eur", "eur": "eur", "€": "eur", "chf": "chf", "francs": "chf",
-    "dollar": "usd", "dollars": "usd", "usd": "usd", "$": "usd",
-    "pound": "gbp", "pounds": "gbp", "gbp": "gbp", "£": "gbp",
 }  # fmt: skip
 _YEARS = range(1800, 2200)
 _HOURS = range(25)
@@ -170,7 +158,7 @@ def _denied(sentence: str) -> str:
 def _clause(sentence: str) -> str:
     plain = sentence
     if "'" in sentence or "’" in sentence:
-        plain = _CONTRACTION.sub(lambda match: _FULL[match[1].casefold()], _ELISION.sub(r"\1 ", sentence))
+        plain = _CONTRACTION.sub(lambda match: _CONTRACTIONS[match[1].casefold()], _ELISION.sub(r"\1 ", sentence))
     return " ".join(_SECOND_CLAUSE.sub("", _SUBORDINATE.sub(" ", plain)).split())
 
 

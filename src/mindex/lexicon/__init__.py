@@ -5,6 +5,7 @@ negations, opposites, update words and attributes. Near-duplicates, conflicts, s
 times all read these.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -24,6 +25,11 @@ def load(name: str) -> dict[str, Any]:
     """Return a table of the lexicon as it is in its file."""
     with (_FOLDER / f"{name}.toml").open("rb") as file:
         return tomllib.load(file)
+
+
+def filled(pattern: str, parts: Mapping[str, str]) -> str:
+    """A pattern in which each `<name>` is replaced by the part of that name; `(?P<name>` begins a group as ever."""
+    return re.sub(r"(?<!P)<(\w+)>", lambda match: parts[match[1]], pattern)
 
 
 def words(value: Words) -> list[str]:
