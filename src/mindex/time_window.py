@@ -105,7 +105,9 @@ def _parts(table: dict[str, str]) -> dict[str, str]:
 _TABLE = load("times")
 _FEW: dict[str, int] = _TABLE["few"]
 _PARTS = _parts(_TABLE["parts"])
-_PERIODS = {name: re.compile(filled(pattern, _PARTS)) for name, pattern in _TABLE["periods"].items()}
+_PERIODS = [
+    (name, re.compile(filled(pattern, _PARTS))) for name, patterns in _TABLE["periods"].items() for pattern in patterns
+]
 _AROUND = {name: re.compile(filled(pattern, _PARTS)) for name, pattern in _TABLE["around"].items()}
 _FIELD = re.compile(r"(?<!\w)\{?[a-z_]+\}?:(?=\S)\S+")  # title:march
 _AMBIGUOUS_MONTHS = frozenset(["may", "march", "april", "june", "august", "mars", "mar", "jan", "sep", "dec", "mai"])
@@ -168,12 +170,12 @@ def _window(text: str, start: int, stop: int, first: date | None, end: date) -> 
 def _periods(text: str, today: date) -> Iterator[_Period]:
     """The periods that a text names. Longer ones come before those inside them."""
     taken: list[tuple[int, int]] = []
-    for name, pattern in _PERIODS.items():
+    for name, pattern in _PERIODS:
         for match in pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
             try:
-                span = _READERS[name](match, today)
+                span = _READERS[name](match, today) if name in _READERS else one_day(today + DAY * int(name))
             except (OverflowError, ValueError):  # a time outside the years that a calendar has
                 continue
             if span is not None and span[0].year > MINYEAR and span[1].year < MAXYEAR:
@@ -222,10 +224,6 @@ def _recent(match: re.Match[str], today: date) -> Span | None:
     days = {"days": 1, "weeks": 7}.get(unit := dates.UNITS[match["unit"]])
     first = today - DAY * count * days if days else months_later(today, -count * (12 if unit == "years" else 1))
     return first, today + DAY
-
-
-def _day(offset: int) -> Callable[[re.Match[str], date], Span]:
-    return lambda _, today: one_day(today + DAY * offset)
 
 
 def _stepped(match: re.Match[str], today: date) -> Span | None:
@@ -329,25 +327,12 @@ def _is_american() -> bool:
 _READERS: dict[str, Callable[[re.Match[str], date], Span | None]] = {
     "iso": _iso,
     "day_month": _day_month,
-    "month_day": _date,
+    "date": _date,
     "slashed": _slashed,
-    "dotted": _date,
     "ago": _ago,
-    "ago_first": _ago,
-    "hours_ago": _day(0),
     "recent": _recent,
-    "past": _recent,
-    "last_few": _recent,
-    "few_last": _recent,
-    "this_day": _day(0),
-    "last_night": _day(-1),
     "stepped": _stepped,
-    "stepped_after": _stepped,
     "weekend": _weekend,
-    "two_days_ago": _day(-2),
-    "yesterday": _day(-1),
-    "today": _day(0),
-    "tomorrow": _day(1),
     "month": _month,
     "season": _season,
     "weekday": _weekday,

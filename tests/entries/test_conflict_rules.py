@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.entries.conflict_rules import find_conflict
-from mindex.entries.contradiction_check import contradict
+from mindex.entries.conflict_rules import contradict, find_conflict
 from mindex.entries.statements import statements
 
 PAIRS = [

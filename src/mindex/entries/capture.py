@@ -10,12 +10,12 @@ from dataclasses import replace
 from mindex.clock import DAY_MS, now_ms
 from mindex.datatypes import AddResult, Filters, Record
 from mindex.datatypes.consolidation import FROM
+from mindex.datatypes.records import CAPTURED, PROJECT_TAG
+from mindex.entries.conversations import make_turn
 from mindex.entries.entries import Entries
 from mindex.entries.fact_extraction import FactExtraction
 from mindex.entries.new_memory import NewMemory
 from mindex.entries.stated_facts import stated_facts
-from mindex.entries.supersession import CAPTURED, PROJECT_TAG
-from mindex.entries.turns import make_turn
 from mindex.errors import SecretError, UsageError
 from mindex.limits import MAX_NAME, MAX_TAG
 from mindex.store.transactions import in_transaction

@@ -24,9 +24,9 @@ _BASE_OF_UNKNOWN_TYPE = 5
 
 _CUES = load("weight")
 _VITAL, _WEIGHTY, _HEDGES = (frozenset(words(_CUES[name])) for name in ("vital", "weighty", "hedges"))
-_VITAL_CJK, _WEIGHTY_CJK = (re.compile(f"(?<![不没沒無无])(?:{_CUES[name]['cjk']})") for name in ("vital", "weighty"))
+_VITAL_CJK, _WEIGHTY_CJK = (re.compile(f"(?<![不没沒無无])(?:{_CUES['cjk'][name]})") for name in ("vital", "weighty"))
 _STRONG, _STRONG_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WEIGHTY_CJK.pattern}")
-_HEDGES_CJK = re.compile(_CUES["hedges"]["cjk"])
+_HEDGES_CJK = re.compile(_CUES["cjk"]["hedges"])
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ASCII_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")  # the same for a folded ASCII text, in half the time

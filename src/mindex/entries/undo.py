@@ -14,7 +14,7 @@ from mindex.clock import now_ms
 from mindex.datatypes import Change, Record
 from mindex.datatypes.record_properties import in_order
 from mindex.entries.field_specs import FIELDS, UNIQUE, record_values
-from mindex.entries.profile_record import with_data as profile_with
+from mindex.entries.profile import with_data as profile_with
 from mindex.entries.references import find_entry
 from mindex.errors import NotFoundError
 from mindex.store.base import Store

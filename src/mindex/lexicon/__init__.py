@@ -15,7 +15,6 @@ from typing import Any
 from mindex.analyzer import fold
 
 _FOLDER = Path(__file__).parent
-LANGUAGES = ("en", "de", "fr", "es")
 
 Words = str | Mapping[str, str]  # words of no one language, or words by language
 
@@ -44,7 +43,7 @@ def phrases(value: Words) -> list[str]:
 
 
 def texts(value: Words) -> list[str]:
-    return [value] if isinstance(value, str) else [value[language] for language in LANGUAGES if language in value]
+    return [value] if isinstance(value, str) else list(value.values())
 
 
 def numbered(value: Mapping[str, str], first: int = 0) -> dict[str, int]:
