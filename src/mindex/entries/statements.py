@@ -104,9 +104,9 @@ def sentences(text: str) -> list[str]:
 
 
 def statements(text: str, *, without_details: bool = False) -> tuple[Statement, ...]:
-    """The statements of the first five sentences of a text.
+    """The statements of the first five sentences of a text, and what an update says without its date.
 
-    `without_details` adds what a sentence says without what follows its first number, and without a person's
+    `without_details` instead adds what a sentence says without what follows its first number, and without a person's
     role: a newer and shorter sentence changes the number or the place, and seldom repeats the rest.
     """
     found: list[Statement] = []
@@ -114,6 +114,8 @@ def statements(text: str, *, without_details: bool = False) -> tuple[Statement, 
         whole = _read(part)
         found.append(whole)
         if not without_details:
+            if (undated := known.reworded(part, "dated")) != part and _read(undated).update:
+                found.append(_read(undated))  # an update may say when it came: `moved to Braga in May`
             continue
         clause = _clause(part)
         if head := _head(clause):

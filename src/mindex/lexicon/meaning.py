@@ -13,6 +13,7 @@ _TABLE = load("meaning")
 _WORD = re.compile(r"[^\W\d_]+")
 _DAYS = "|".join([*WEEKDAYS, *MONTHS])
 _DATE = rf"(?=(?:the |den |dem |der |le |la |el |al |a )?(?:\d|{_DAYS}))"
+_WHEN = rf"(?:(?:{_DAYS}|(?:19|20)\d\d)\b(?: (?:de )?(?:19|20)\d\d)?)"
 
 
 @cache
@@ -22,7 +23,7 @@ def pattern(text: str) -> re.Pattern[str]:
     Patterns are compiled when a text first needs one: all of them would take as long as ten cold searches.
     """
     written = "".join(f"[{letter}{fold(letter)}]" if fold(letter) != letter.lower() else letter for letter in text)
-    written = written.replace("<date>", _DATE).replace("<capital>", "(?-i:[A-ZÀ-Ý])")
+    written = written.replace("<date>", _DATE).replace("<when>", _WHEN).replace("<capital>", "(?-i:[A-ZÀ-Ý])")
     return re.compile(rf"(?<!\w)(?:{written})", re.IGNORECASE)
 
 
