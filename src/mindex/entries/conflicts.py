@@ -99,7 +99,7 @@ def settling_note(newer: str, older: str) -> str:
 
 def restoring_note(older: str) -> str:
     """How to revert a supersession, for the caller that caused it."""
-    return f"superseded by rule; if both hold: `mindex restore {older}` brings it back"
+    return f"superseded by rule; if both are true, `mindex restore {older}` brings the older one back"
 
 
 def open_conflicts(record: Record, others: Iterable[Record]) -> tuple[Conflict, ...]:

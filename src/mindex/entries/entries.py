@@ -368,7 +368,8 @@ class Entries:
         while current:
             if current in seen:
                 raise ConflictError(
-                    f"'{winner}' cannot supersede '{loser}': it is superseded by it", "undo that change first"
+                    f"'{winner}' cannot supersede '{loser}': '{loser}' supersedes '{winner}' already",
+                    "undo that change first",
                 )
             seen.add(current)
             record = self.get(current)
