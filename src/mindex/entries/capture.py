@@ -21,7 +21,6 @@ from mindex.limits import MAX_NAME, MAX_TAG
 from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
-CONFIDENCE = 0.6  # of a fact that a rule found
 _SPEAKER = "assistant"
 # Facts are extracted from at most this number of turns at once, and only from recent ones: each may cost a model call.
 _MAX_EXTRACTED, _EXTRACTED_DAYS = 10, 7
@@ -149,7 +148,7 @@ class Capture:
             memory = NewMemory(
                 fact.text,
                 type=fact.type,
-                confidence=CONFIDENCE,
+                confidence=fact.confidence,
                 source=f"{CAPTURED}:{record.id}",
                 context="stated by the user, found by a rule",
                 # What a user is or likes holds everywhere, a decision in its project.
@@ -160,7 +159,7 @@ class Capture:
                 result, _ = self._entries.insert(memory)
             except (SecretError, UsageError):  # a secret, in strict mode; or nothing is left of it
                 continue
-            self._store.entries.link([(result.id, record.id, FROM, CONFIDENCE)])
+            self._store.entries.link([(result.id, record.id, FROM, fact.confidence)])
             added.append(result)
         return added
 

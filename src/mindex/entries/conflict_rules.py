@@ -130,14 +130,7 @@ def _differing_values(one: Statement, other: Statement) -> tuple[Value, Value] |
     return unmatched[0], rest[0]
 
 
-_NAMES = {
-    "time": "times",
-    "date": "dates",
-    "share": "numbers",
-    "money": "amounts",
-    "duration": "durations",
-    "number": "numbers",
-}
+_NAMES = {"share": "numbers", "money": "amounts"}  # other kinds of values have their own plural
 
 
 def _different_values(one: Statement, other: Statement, differing: tuple[Value, Value]) -> str:
@@ -150,7 +143,7 @@ def _different_values(one: Statement, other: Statement, differing: tuple[Value, 
         return ""
     if first.parts[0][0] == "weekday" and not _is_scheduled(one) and not other.update:
         return ""
-    return f"different {_NAMES[first.kind]}: {first.text} and {second.text}"
+    return f"different {_NAMES.get(first.kind, f'{first.kind}s')}: {first.text} and {second.text}"
 
 
 def _is_scheduled(statement: Statement) -> bool:

@@ -187,7 +187,7 @@ class Entries:
         related = find_related(self.store, record)
         differences = conflicting_among(record, related)
         old = {one.record.id: one.record for one in related if one.record.id in differences}
-        found = [Conflict(id_, other.summary, differences[id_].why) for id_, other in old.items()]
+        conflicts = {id_: Conflict(id_, other.summary, differences[id_].why) for id_, other in old.items()}
         by_rule = sorted(id_ for id_ in old if self._supersedes and is_replaced(old[id_], record, differences[id_]))
         # Rules tell types apart that one statement may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
@@ -200,8 +200,10 @@ class Entries:
             (added,) = self.store.entries.add([record], by=self.agent, reason=reason, links=links)
             if replaced and replaced != added.id:
                 self._retire(replaced, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
-            gone = {id_ for id_ in by_rule if added.created and self._replace(old[id_], added.id, differences[id_].why)}
-            superseded = tuple(one for one in found if one.id in gone)
+            retired = [
+                id_ for id_ in by_rule if added.created and self._replace(old[id_], added.id, conflicts[id_].why)
+            ]
+            superseded = tuple(conflicts[id_] for id_ in retired)
             return AddResult(added.id, added.created, redacted=redacted, superseded=superseded), replaced
 
         if memory.supersedes or by_rule:  # the writes are one
@@ -212,7 +214,8 @@ class Entries:
             return result, record
         gone = {replaced, *(one.id for one in result.superseded)}
         left = tuple(one for one in similar if one.id not in gone)
-        return replace(result, similar=left, conflicts=tuple(one for one in found if one.id not in gone)), record
+        remaining = tuple(one for one in conflicts.values() if one.id not in gone)
+        return replace(result, similar=left, conflicts=remaining), record
 
     def _replace(self, old: Record, new: str, why: str) -> bool:
         """Retire a memory that another one replaces by rule; False if it was changed since it was read."""

@@ -22,6 +22,7 @@ from mindex.entries.entries import Entries
 from mindex.entries.merged_text import covers
 from mindex.entries.near_duplicates import keywords
 from mindex.entries.new_memory import NewMemory
+from mindex.entries.stated_facts import Fact
 from mindex.errors import ConfigError, GenerationError, MindexError, SecretError, StoreError, UsageError
 from mindex.ids import content_hash
 from mindex.providers.factory import Providers
@@ -93,7 +94,7 @@ class FactExtraction:
                 "facts cannot be extracted: no language model is configured",
                 "set generation.provider, or add them with `mindex add`",
             )
-        run, going = self._run(generator), True
+        run, going = ExtractionRun(self._entries, generator), True
         policy = None if again else _retry_policy()
         total = min(limit, self._entries.store.entries.count_unextracted(agent, policy))
         if total:
@@ -127,7 +128,7 @@ class FactExtraction:
         try:
             if not self._enabled or (generator := self._providers.generator) is None:
                 return ExtractionReport()
-            run = self._run(generator)
+            run = ExtractionRun(self._entries, generator)
             run.extract(turn)
             return ExtractionReport(
                 1, len(run.new), notes=run.notes, new=self._entries.store.retrieval.records(run.new)
@@ -158,9 +159,6 @@ class FactExtraction:
     def _extract_and_log(self, turn: Record) -> None:
         for note in self.extract_one(turn).notes:
             getLogger(__name__).info(note)
-
-    def _run(self, generator: Generator) -> ExtractionRun:
-        return ExtractionRun(self._entries, generator)
 
 
 @dataclass(slots=True)
@@ -262,13 +260,6 @@ def _retry_policy() -> RetryPolicy:
 
 
 # ── the prompt and the reply ──────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    text: str
-    type: str
-    confidence: float
 
 
 def prompt_of(turn: Record) -> Prompt:

@@ -12,17 +12,10 @@ from mindex.lexicon import dates, load, words
 READ_LIMIT = 10_000  # characters: what matters comes before that
 LEAST, MOST = 1, 10
 
-_BASE_TYPES = {
-    7: "decision",
-    6: "self preference task project",
-    5: "fact insight pattern relationship contact how-to problem",
-    4: "entity background",
-    3: "event reference",
-}
-_BASE = {type_: base for base, types in _BASE_TYPES.items() for type_ in types.split()}
 _BASE_OF_UNKNOWN_TYPE = 5
 
 _CUES = load("weight")
+_BASE: dict[str, int] = _CUES["types"]
 _VITAL, _WEIGHTY, _HEDGES = (frozenset(words(_CUES[name])) for name in ("vital", "weighty", "hedges"))
 _VITAL_CJK, _WEIGHTY_CJK = (re.compile(f"(?<![不没沒無无])(?:{_CUES['cjk'][name]})") for name in ("vital", "weighty"))
 _STRONG, _STRONG_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WEIGHTY_CJK.pattern}")

@@ -12,7 +12,7 @@ sentences of our documents it finds 7 near.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from mindex.analyzer import STOP_WORDS, analyze_query, word_set
+from mindex.analyzer import STOP_WORDS, analyze_query
 from mindex.datatypes import Filters, Model, Record, RecordVectors, SimilarMemory, VectorArray
 from mindex.datatypes.records import CONFLICT_LINK
 from mindex.entries.conflict_rules import READ_LIMIT, Difference, contradict, is_update
@@ -32,10 +32,7 @@ _CONFLICT_SHARE = 0.5  # of the shorter text's words: with fewer in common the c
 _LINKS_AT_ONCE = 500  # in one transaction
 
 # Contractions alone carry no meaning; `conflicts` judges what a `not` does to a text.
-_MEANINGLESS = STOP_WORDS | word_set("""
-    arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt im ive mustnt shouldnt theyre wasnt werent weve wont
-    wouldnt youre
-""")
+_MEANINGLESS = STOP_WORDS | known.folded("contractions")
 _FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet have a meaning
 
 

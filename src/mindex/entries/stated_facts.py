@@ -13,6 +13,7 @@ from mindex.values import dataclass
 _LONGEST_MESSAGE = 2_000  # characters; longer ones are mostly pasted
 _MIN_WORDS, _MAX_WORDS = 3, 40
 _MAX_FACTS = 5  # of one message
+_CONFIDENCE = 0.6  # of a fact that a rule found
 
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<([A-Za-z][\w-]*)[^>]*>.*?</\1>", re.DOTALL)
@@ -30,21 +31,22 @@ _RULES = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class StatedFact:
-    """A sentence of the user that states a fact, and its type."""
+class Fact:
+    """A sentence that is worth remembering out of a turn, its type, and how sure it is, 0 to 1."""
 
     text: str
     type: str
+    confidence: float
 
 
-def stated_facts(message: str) -> tuple[StatedFact, ...]:
+def stated_facts(message: str) -> tuple[Fact, ...]:
     """Return the facts that a user's message states, each sentence once, in order, at most five."""
     if len(message) > _LONGEST_MESSAGE:
         return ()
-    found: dict[str, StatedFact] = {}
+    found: dict[str, Fact] = {}
     for sentence in _sentences(message):
         if (type_ := _type_of(sentence)) and len(found) < _MAX_FACTS:
-            found.setdefault(sentence.casefold(), StatedFact(sentence, type_))
+            found.setdefault(sentence.casefold(), Fact(sentence, type_, _CONFIDENCE))
     return tuple(found.values())
 
 
