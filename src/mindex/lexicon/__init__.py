@@ -1,8 +1,8 @@
-"""The lexicon: words of English, German, French and Spanish that rules know, as data, with one loader.
+"""The lexicon: the words and phrases that rules know, as data, with one loader; most in four languages.
 
-`dates` has weekdays, months, number words and words for times; `times` has the phrases of times; `meaning` has
-negations, opposites, update words and attributes. Near-duplicates, conflicts, statements, importance, entities and
-times all read these.
+`dates` has weekdays, months, number words and units; `times` the phrases of times; `meaning` negations, opposites,
+update words and attributes; `sentences`, `names`, `weight`, `types` and `facts` what the rules for summaries, entities,
+importance, types and stated facts look for. Searches read `time_words.txt` and `past_words.txt` without the loader.
 """
 
 import re
