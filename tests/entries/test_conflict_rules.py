@@ -97,6 +97,15 @@ def test_a_phrase_of_four_words_is_not_compared_as_a_value(older: str, newer: st
     assert not find_conflict(newer, older)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("12 months", "1 year"), ("12 months", "365 days"), ("30 days", "1 month"), ("52 weeks", "one year")],
+)
+def test_one_duration_in_two_units_is_not_a_conflict(one: str, other: str) -> None:
+    assert not find_conflict(f"Logs are kept for {one}", f"Logs are kept for {other}")
+    assert find_conflict(f"Logs are kept for {one}", "Logs are kept for 14 days")
+
+
 def test_no_near_miss_is_called_a_conflict() -> None:
     near_misses = [(older, newer) for kind, _, older, newer in PAIRS if kind == "different"]
     assert [pair for pair in near_misses if find_conflict(*pair) or find_conflict(*reversed(pair))] == []

@@ -40,9 +40,11 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h](\d{2})?)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
-_SECONDS = {**dates.UNIT_SECONDS, **{unit: 2_592_000 * months for unit, months in dates.UNIT_MONTHS.items()}} | {
-    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "year": 31_536_000, "years": 31_536_000
+_MONTH = 2_628_000  # seconds: a twelfth of 365 days
+_SECONDS = {**dates.UNIT_SECONDS, **{unit: _MONTH * months for unit, months in dates.UNIT_MONTHS.items()}} | {
+    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001
 }  # fmt: skip
+_SAME_LENGTH = 0.02  # of the longer duration: 30 days are a month, and 52 weeks a year
 _YEARS = range(1800, 2200)
 _HOURS = range(25)
 
@@ -369,8 +371,14 @@ def same_value(one: Value, other: Value) -> bool | None:
         apart = abs(_minutes(minutes[0]) - _minutes(minutes[1]))
         return apart % (720 if bare else 1440) == 0
     a, b = dict(one.parts), dict(other.parts)
+    if one.kind == "duration" and _is_in_months(one) != _is_in_months(other):
+        return abs(a["seconds"] - b["seconds"]) <= _SAME_LENGTH * max(a["seconds"], b["seconds"])
     shared = a.keys() & b.keys()
     return all(a[part] == b[part] for part in shared) if shared else None
+
+
+def _is_in_months(duration: Value) -> bool:
+    return duration.text.rpartition(" ")[2] in dates.UNIT_MONTHS
 
 
 def _minutes(parts: dict[str, float]) -> float:
