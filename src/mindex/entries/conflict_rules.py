@@ -1,4 +1,4 @@
-"""Conflict rules: do two texts say different things about the same, so that only one of them can hold now?
+"""Conflict rules: do two texts say different things about the same, so that only one of them can be true now?
 
 Precision comes first: a conflict that is none costs trust, one that is missed costs nothing that is not lost today. So
 two statements are compared only when they say the same but for one difference (docs/quality.md has the figures).
@@ -34,7 +34,7 @@ _MAX_WORDS = 3  # of a value: more is a phrase that rules cannot judge
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Why two texts cannot both hold, and whether the newer one says that it replaces the older."""
+    """Why two texts cannot both be true, and whether the newer one says that it replaces the older."""
 
     why: str
     is_update: bool
@@ -46,13 +46,13 @@ class Difference:
 
 
 def find_conflict(older: str, newer: str) -> str:
-    """Return why two texts cannot both hold, for example `different times: 9:30 and 10:00`; '' if they can."""
+    """Return why two texts cannot both be true, like `different times: 9:30 and 10:00`; '' if they can."""
     found = find_difference(older, newer)
     return found.why if found else ""
 
 
 def find_difference(older: str, newer: str) -> Difference | None:
-    """Return why two texts cannot both hold, and whether the newer one is an update; None if they can."""
+    """Return why two texts cannot both be true, and whether the newer one is an update; None if they can."""
     for one in statements(older, without_details=True):
         for other in statements(newer):
             if one.shortened and not other.update:
