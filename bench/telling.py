@@ -16,9 +16,8 @@ from mindex.analyzer import COLUMN_WEIGHTS, COLUMNS, analyze_record
 from mindex.clock import now_ms
 from mindex.datatypes import Filters, Record
 from mindex.entries import entries
+from mindex.entries.near_duplicates import conflicting_among, find_related, similar_among
 from mindex.entries.new_memory import NewMemory, make_records
-from mindex.entries.open_conflicts import conflicting
-from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
 from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from mindex.search.query import parse
@@ -139,7 +138,7 @@ def lookup(ground: Ground) -> Row:
 def _look_up(memory: Memory, record: Record) -> None:
     """What a new memory is compared with: near-duplicates and conflicts."""
     related = find_related(memory.store, record)
-    similar_among(record, related, ("fact",), but=conflicting(record, conflict_candidates(related, record.text)))
+    similar_among(record, related, ("fact",), but=conflicting_among(record, related))
 
 
 def bulk(ground: Ground) -> Row:

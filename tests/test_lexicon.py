@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import mindex
 from mindex.entries.importance import estimate_importance
 from mindex.entries.statements import statements
 from mindex.lexicon import dates, load
@@ -31,6 +35,13 @@ def test_opposites_exclude_each_other_both_ways() -> None:
     assert all(one in known.OPPOSITES[other] for one, others in known.OPPOSITES.items() for other in others)
     assert known.OPPOSITES[known.stem("buy")] == {known.stem("rent"), known.stem("sell")}
     assert known.stem("never") in known.DIFFERENT and known.stem("never") not in known.OPPOSITES
+
+
+def test_every_row_that_rules_ask_for_is_in_the_table() -> None:
+    code = "".join(file.read_text("utf-8") for file in (Path(mindex.__file__).parent / "entries").glob("*.py"))
+    asked = re.findall(r'known\.(?:stems|folded|named_pattern)\("(\w+)"\)|known\.reworded\(.+, "(\w+)"\)', code)
+    assert len(asked) > 20
+    assert not {row or table for row, table in asked} - load("meaning").keys()
 
 
 def test_a_date_raises_the_importance_in_german_as_in_english() -> None:

@@ -120,6 +120,8 @@ def test_a_day_may_have_a_time(text: str, expected: str) -> None:
         ("this week", "2026-04-06T00:00"),
         ("next week", "2026-04-06T00:00"),
         ("friday", "2026-04-03T00:00"),
+        ("this friday", "2026-04-03T00:00"),
+        ("next weekend", "2026-04-11T00:00"),
         ("march", "2026-04-01T00:00"),
         ("february", "2027-02-01T00:00"),
         ("tuesday 15:00", "2026-03-31T15:00"),

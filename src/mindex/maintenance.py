@@ -17,11 +17,11 @@ from mindex.datatypes import (
     SecretsRemoved,
 )
 from mindex.embedding.selection import EmbedderSelection
+from mindex.entries.conflicts import count_open_conflicts
 from mindex.entries.consolidation import Consolidator
 from mindex.entries.entries import Entries
 from mindex.entries.growth import read_growth
 from mindex.entries.merge import apply_merge
-from mindex.entries.open_conflicts import count_open_conflicts
 from mindex.entries.references import list_all
 from mindex.entries.validation import validate_limit, validate_type
 from mindex.errors import AccessDeniedError, EmbeddingError, MindexError, UsageError

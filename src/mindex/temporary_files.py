@@ -45,6 +45,19 @@ else:
         return True
 
 
+def lock_within(seconds: float, descriptor: int) -> bool:
+    """Lock an open file or folder, and wait for it; False if another process still has the lock after the seconds.
+
+    True on a file system without locks.
+    """
+    deadline = time.monotonic() + seconds
+    while _lock(descriptor) is False:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
 # ── making them ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

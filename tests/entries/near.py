@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindex.analyzer import fold
-from mindex.entries.contradiction_check import contradict
+from mindex.entries.conflict_rules import contradict
 from mindex.entries.near_duplicates import NEAR_OVERLAP, keywords, overlap
 
 

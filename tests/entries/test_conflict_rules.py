@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.entries.conflict_rules import find_conflict
-from mindex.entries.contradiction_check import contradict
+from mindex.entries.conflict_rules import contradict, find_conflict
 from mindex.entries.statements import statements
 
 PAIRS = [
@@ -96,6 +95,15 @@ def test_a_value_of_three_words_can_be_in_conflict(older: str, newer: str) -> No
 def test_a_phrase_of_four_words_is_not_compared_as_a_value(older: str, newer: str) -> None:
     assert not find_conflict(older, newer)
     assert not find_conflict(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("12 months", "1 year"), ("12 months", "365 days"), ("30 days", "1 month"), ("52 weeks", "one year")],
+)
+def test_one_duration_in_two_units_is_not_a_conflict(one: str, other: str) -> None:
+    assert not find_conflict(f"Logs are kept for {one}", f"Logs are kept for {other}")
+    assert find_conflict(f"Logs are kept for {one}", "Logs are kept for 14 days")
 
 
 def test_no_near_miss_is_called_a_conflict() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.entries.contradiction_check import contradict
+from mindex.entries.conflict_rules import contradict
 from mindex.entries.near_duplicates import NEAR_OVERLAP, keywords, overlap
 from tests.entries.near import is_near
 

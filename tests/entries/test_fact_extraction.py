@@ -22,11 +22,10 @@ import pytest
 from mindex.clock import now_ms
 from mindex.datatypes import ExtractionReport, PurgeResult, Record, SimilarMemory
 from mindex.entries import fact_extraction
+from mindex.entries.conversations import make_turn
 from mindex.entries.entries import Entries
-from mindex.entries.fact_extraction import FROM, ExtractionRun
-from mindex.entries.fact_prompt import facts_of, prompt_of
+from mindex.entries.fact_extraction import FROM, ExtractionRun, facts_of, prompt_of
 from mindex.entries.new_memory import NewMemory
-from mindex.entries.turns import make_turn
 from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.providers.generate.answer_parsing import UnusableAnswer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mindex.datatypes import Model, Record, VectorArray
-from mindex.entries.near_duplicate_clusters import find_clusters
+from mindex.entries.consolidation import find_clusters
 
 MODEL = Model("test", "test", 2)
 

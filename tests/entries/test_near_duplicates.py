@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mindex.datatypes import RecordVectors
 from mindex.datatypes.records import CONFLICT_LINK
-from mindex.entries.contradiction_check import contradict
+from mindex.entries.conflict_rules import contradict
 from mindex.entries.near_duplicates import (
     NEAR_LINK,
     NEAR_OVERLAP,

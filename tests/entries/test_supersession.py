@@ -121,6 +121,21 @@ def test_moving_replaces_where_a_person_lives(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
+        ("My sister lives in Porto", "My sister moved to Braga in May."),
+        ("The office is in Porto", "The office has moved to Braga on Monday"),
+        ("Meine Schwester wohnt in Porto", "Meine Schwester ist im Mai nach Braga gezogen"),
+        ("Ma sœur habite à Porto", "Ma sœur a déménagé à Braga en mai 2026"),
+        ("Mi hermana vive en Porto", "Mi hermana se mudó a Braga en mayo"),
+    ],
+)
+def test_an_update_may_say_when_it_came(older: str, newer: str) -> None:
+    difference = find_difference(older, newer)
+    assert difference is not None and difference.is_update
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
         (
             "Ines works as lead firmware engineer at Kestrel Instruments.",
             "Ines no longer works at Kestrel Instruments; she is now at Halden Labs.",
@@ -208,6 +223,14 @@ def test_an_update_that_leaves_a_detail_open_is_only_a_conflict(older: str, newe
         ("Ines does not live in Porto with her sister", "Ines moved to Braga"),
         ("Ines lives in Porto with her sister", "Ines works in Braga now"),
         ("Ines lives in Porto with her sister", "The office moved to Braga"),
+        # an update that says when it came
+        ("Ines lives in Porto", "Omar moved to Braga in May"),
+        ("Ines lives in Braga", "Ines moved to Braga in May"),
+        ("Ines lives in Porto", "Ines travelled to Braga in May"),
+        ("Ines lives in Porto", "Ines might have moved to Braga in May"),
+        ("Ines lives in Porto", "Ines has not moved to Braga in May"),
+        ("The retro is on Mondays in May", "The retro moved to Room Four in May"),
+        ("The team meets in Porto", "The team sent a parcel to Braga in May"),
     ],
 )
 def test_what_may_still_hold_is_not_in_conflict_with_an_update(older: str, newer: str) -> None:

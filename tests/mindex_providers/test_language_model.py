@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mindex.datatypes.consolidation import FROM
-from mindex.entries.fact_prompt import LONGEST_FACT, MAX_FACTS, MIN_CONFIDENCE
+from mindex.entries.fact_extraction import LONGEST_FACT, MAX_FACTS, MIN_CONFIDENCE
 from mindex.files.contextualize import LONGEST_CONTEXT
 from mindex.memory import Memory
 from mindex_providers.llama_cpp import stop_servers

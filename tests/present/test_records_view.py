@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindex.datatypes import GetResult, Record
-from mindex.entries.turns import make_turn
+from mindex.entries.conversations import make_turn
 from mindex.present.record_view import line_about, view_record
 from mindex.present.records_view import view_records
 from tests.present.values import records

@@ -9,7 +9,7 @@ import pytest
 
 from mindex.datatypes import Hit, Record
 from mindex.embedding_text import embedding_pieces
-from mindex.entries.profile_record import with_unchecked_data
+from mindex.entries.profile import with_unchecked_data
 from mindex.memory import Memory
 
 PROFILE = {

@@ -14,7 +14,7 @@ import pytest
 from mindex.datatypes import Change, Filters, Model, Progress, Record
 from mindex.datatypes.program_numbers import Renumbered
 from mindex.datatypes.transfer import ImportReport
-from mindex.entries.profile_record import profile_id
+from mindex.entries.profile import profile_id
 from mindex.errors import StoreError, UsageError
 from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor

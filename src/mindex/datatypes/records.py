@@ -140,6 +140,8 @@ class Record:
 
 
 CONFLICT_LINK = "conflict"  # the kind of the link between two memories in conflict
+PROJECT_TAG = "project:"  # before the name of the project that an entry belongs to
+CAPTURED = "hook"  # the source of everything that a hook captured begins so
 
 
 @dataclass(frozen=True, slots=True)

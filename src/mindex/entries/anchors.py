@@ -34,7 +34,7 @@ def make_anchor(reference: str, base: Path) -> dict[str, object]:
     """
     span = _SPAN.fullmatch(reference)
     if span is None:
-        raise UsageError(f"'{reference}' is not a place in a file", "write it like src/app.py:10-40")
+        raise UsageError(f"'{reference}' does not name lines of a file", "write it like src/app.py:10-40")
     first = int(span["first"])
     last = int(span["last"] or first)
     try:

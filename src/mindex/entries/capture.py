@@ -10,18 +10,17 @@ from dataclasses import replace
 from mindex.clock import DAY_MS, now_ms
 from mindex.datatypes import AddResult, Filters, Record
 from mindex.datatypes.consolidation import FROM
+from mindex.datatypes.records import CAPTURED, PROJECT_TAG
+from mindex.entries.conversations import make_turn
 from mindex.entries.entries import Entries
 from mindex.entries.fact_extraction import FactExtraction
 from mindex.entries.new_memory import NewMemory
 from mindex.entries.stated_facts import stated_facts
-from mindex.entries.supersession import CAPTURED, PROJECT_TAG
-from mindex.entries.turns import make_turn
 from mindex.errors import SecretError, UsageError
 from mindex.limits import MAX_NAME, MAX_TAG
 from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
-CONFIDENCE = 0.6  # of a fact that a rule found
 _SPEAKER = "assistant"
 # Facts are extracted from at most this number of turns at once, and only from recent ones: each may cost a model call.
 _MAX_EXTRACTED, _EXTRACTED_DAYS = 10, 7
@@ -149,7 +148,7 @@ class Capture:
             memory = NewMemory(
                 fact.text,
                 type=fact.type,
-                confidence=CONFIDENCE,
+                confidence=fact.confidence,
                 source=f"{CAPTURED}:{record.id}",
                 context="stated by the user, found by a rule",
                 # What a user is or likes holds everywhere, a decision in its project.
@@ -160,7 +159,7 @@ class Capture:
                 result, _ = self._entries.insert(memory)
             except (SecretError, UsageError):  # a secret, in strict mode; or nothing is left of it
                 continue
-            self._store.entries.link([(result.id, record.id, FROM, CONFIDENCE)])
+            self._store.entries.link([(result.id, record.id, FROM, fact.confidence)])
             added.append(result)
         return added
 

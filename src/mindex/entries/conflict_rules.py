@@ -1,14 +1,31 @@
-"""Conflict rules: do two texts say different things about the same, so that only one of them can hold now?
+"""Conflict rules: do two texts say different things about the same, so that only one of them can be true now?
 
 Precision comes first: a conflict that is none costs trust, one that is missed costs nothing that is not lost today. So
 two statements are compared only when they say the same but for one difference (docs/quality.md has the figures).
-`contradict` in `contradiction_check` asks less: whether two texts must not be taken for duplicates.
+`contradict` asks less of the texts: whether another number or date, a negation or an opposite makes them no duplicates.
 """
 
-from mindex.analyzer import fold
+import re
+import unicodedata
+from collections import Counter
+
+from mindex.analyzer import analyze, fold
 from mindex.entries.statements import Statement, Value, Word, same_value, statements
+from mindex.lexicon import dates
 from mindex.lexicon import meaning as known
 from mindex.values import dataclass, replace
+
+READ_LIMIT = 10_000  # characters: texts that agree so far are alike; the rest is ignored
+
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*(?:\s?[ap]\.?m\b)?|[〇一二三四五六七八九十百千万两]+")
+_NOISE = re.compile(r",(?=\d{3}\b)|[\s.](?=[ap]?\.?m)")  # `1,000` is 1000, `3 p.m` is 3pm
+_NUMBERS = {"zero": "0"} | {word: str(number) for word, number in dates.NUMBERS.items()}
+_DATE_WORDS = frozenset((
+    *dates.WEEKDAYS, *dates.MONTHS, *dates.DAYS, *dates.ORDINALS, *dates.FREQUENCIES, "second"
+)) - {"morgen", "manana"}  # fmt: skip  # mornings as well
+_NEGATION_INSIDE = re.compile(r"\b\w+n['’]t\b|\bn['’]\w|[不没沒無无]|未(?!来|來)|ない|ません")
+_WORD = re.compile(r"[^\W\d_]+")
+_APOSTROPHE = re.compile("['’]")
 
 _MAX_CHANGED = 2  # values at once
 _MIN_DENIED = 3  # words with a meaning: a subject, a verb and what it is about
@@ -17,27 +34,31 @@ _MAX_WORDS = 3  # of a value: more is a phrase that rules cannot judge
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Why two texts cannot both hold, and whether the newer one says that it replaces the older."""
+    """Why two texts cannot both be true, and whether the newer one says that it replaces the older."""
 
     why: str
     is_update: bool
-    before: str = ""  # the value of the older text: of `different times: 9:30 and 10:00` the first
+
+    @property
+    def before(self) -> str:
+        """The value of the older text: of `different times: 9:30 and 10:00` the first."""
+        return self.why.partition(": ")[2].partition(" and ")[0]
 
 
 def find_conflict(older: str, newer: str) -> str:
-    """Return why two texts cannot both hold, for example `different times: 9:30 and 10:00`; '' if they can."""
+    """Return why two texts cannot both be true, like `different times: 9:30 and 10:00`; '' if they can."""
     found = find_difference(older, newer)
     return found.why if found else ""
 
 
 def find_difference(older: str, newer: str) -> Difference | None:
-    """Return why two texts cannot both hold, and whether the newer one is an update; None if they can."""
+    """Return why two texts cannot both be true, and whether the newer one is an update; None if they can."""
     for one in statements(older, without_details=True):
         for other in statements(newer):
             if one.shortened and not other.update:
                 continue
             if why := _conflict(one, other):
-                return Difference(why, _is_update(one, other), _value_before(why))
+                return Difference(why, _is_update(one, other))
     return None
 
 
@@ -55,10 +76,6 @@ def _is_update(one: Statement, other: Statement) -> bool:
     return other.corrects in values or any(word.stem == other.corrects for word in one.words)
 
 
-def _value_before(why: str) -> str:
-    return why.partition(": ")[2].partition(" and ")[0]
-
-
 def is_update(text: str) -> bool:
     """Whether a text has words that say that something else held before."""
     return any(statement.update for statement in statements(text))
@@ -66,7 +83,7 @@ def is_update(text: str) -> bool:
 
 def _conflict(one: Statement, other: Statement) -> str:
     one = _as_moved(one, other)
-    if one.unclear or other.unclear or one.first in known.PRONOUNS or other.first in known.PRONOUNS:
+    if one.unclear or other.unclear or one.first in known.folded("pronouns") or other.first in known.folded("pronouns"):
         return ""
     differing = _differing_values(one, other)
     if differing is None:
@@ -82,7 +99,7 @@ def _as_moved(one: Statement, other: Statement) -> Statement:
     """The statement with `lives in` as `moved to`, if the other one says that its subject moved."""
     if not any(word.stem == known.MOVED for word in other.words):
         return one
-    words = tuple(replace(word, stem=known.MOVED) if word.stem in known.PLACES else word for word in one.words)
+    words = tuple(replace(word, stem=known.MOVED) if word.stem in known.stems("places") else word for word in one.words)
     return replace(one, words=words)
 
 
@@ -113,14 +130,7 @@ def _differing_values(one: Statement, other: Statement) -> tuple[Value, Value] |
     return unmatched[0], rest[0]
 
 
-_NAMES = {
-    "time": "times",
-    "date": "dates",
-    "share": "numbers",
-    "money": "amounts",
-    "duration": "durations",
-    "number": "numbers",
-}
+_NAMES = {"share": "numbers", "money": "amounts"}  # other kinds of values have their own plural
 
 
 def _different_values(one: Statement, other: Statement, differing: tuple[Value, Value]) -> str:
@@ -129,17 +139,17 @@ def _different_values(one: Statement, other: Statement, differing: tuple[Value, 
     first, second = differing
     if (first.names_subject and second.names_subject) or first.bound != second.bound:
         return ""
-    if first.of_name and second.of_name and not known.LISTING.isdisjoint(word.stem for word in one.words):
+    if first.of_name and second.of_name and not known.stems("listing").isdisjoint(word.stem for word in one.words):
         return ""
     if first.parts[0][0] == "weekday" and not _is_scheduled(one) and not other.update:
         return ""
-    return f"different {_NAMES[first.kind]}: {first.text} and {second.text}"
+    return f"different {_NAMES.get(first.kind, f'{first.kind}s')}: {first.text} and {second.text}"
 
 
 def _is_scheduled(statement: Statement) -> bool:
     """Whether it says when something takes place; what is open on Mondays may be open on Fridays as well."""
     stems = {word.stem for word in statement.words}
-    return not known.SCHEDULED.isdisjoint(stems) and known.OPENING.isdisjoint(stems)
+    return not known.SCHEDULED.isdisjoint(stems) and known.stems("opening").isdisjoint(stems)
 
 
 def _same_words(one: Statement, other: Statement) -> bool:
@@ -162,7 +172,7 @@ def _denies_more(one: Statement, other: Statement) -> bool:
         return False
     detail = fold(one.words[shared].text)
     has_object = sum(word.content for word in other.words) >= _MIN_DENIED
-    return has_object and detail in known.PREPOSITIONS and detail not in known.BOUNDS
+    return has_object and detail in known.folded("prepositions") and detail not in known.BOUNDS
 
 
 def _opposites(one: Statement, other: Statement) -> str:
@@ -181,9 +191,9 @@ def _in_predicate(statement: Statement, stem: str) -> bool:
     """Whether a word belongs to what is said of the subject: `the left door is locked` and the right one are two."""
     words = statement.words
     at = next(place for place, word in enumerate(words) if word.stem == stem)
-    predicate = next((place for place, word in enumerate(words) if fold(word.text) in known.PREDICATE), None)
+    predicate = next((place for place, word in enumerate(words) if word.folded in known.PREDICATE), None)
     if predicate is None:
-        return at > 0 or stem in known.OPPOSITE_VERBS
+        return at > 0 or stem in known.stems("opposite_verbs")
     return at > predicate
 
 
@@ -192,7 +202,7 @@ def _small_opposites(one: Statement, other: Statement) -> tuple[Word, ...]:
     if len(one.words) != len(other.words):
         return ()
     for a, b in zip(one.words, other.words, strict=True):
-        if frozenset((fold(a.text), fold(b.text))) in known.SMALL_OPPOSITES:
+        if frozenset((a.folded, b.folded)) in known.SMALL_OPPOSITES:
             return a, b
     return ()
 
@@ -220,7 +230,7 @@ def _other_value(one: Statement, other: Statement) -> str:
     if one.event or other.event or not (_is_value(mine) and _is_value(others)):
         return ""
     before, after = a[:start], a[len(a) - end :]
-    if any(fold(word.text) in known.PREDICATE for word in after) and any(word.content for word in before):
+    if any(word.folded in known.PREDICATE for word in after) and any(word.content for word in before):
         return ""  # it tells which subject is meant: `the big red box is full`
     if any(word.content for word in before):
         excludes = _excludes(before, mine, others, after)
@@ -245,27 +255,30 @@ def _excludes(
 ) -> bool:
     """Whether a subject has one of these values at a time. `before` and `after` are what both statements say."""
     stems = [word.stem for word in before]
-    if not known.MANY_VALUED.isdisjoint(stems) or all(word.stem in known.PLATFORMS for word in (*mine, *others)):
+    names, values, last = _all_names(mine, others), (*mine, *others), before[-1].folded
+
+    def has(row: str) -> bool:
+        return not known.stems(row).isdisjoint(stems)
+
+    if has("many_valued") or all(word.stem in known.stems("platforms") for word in values):
         return False
-    ends_phrase = len(after) <= 1 or not after[0].content
-    if len(mine) == len(others) == 1 and ends_phrase:
+    if len(values) == 2 and (len(after) <= 1 or not after[0].content):
         line = known.ALTERNATIVES.get(mine[0].stem)
         if line is not None and line == known.ALTERNATIVES.get(others[0].stem):
             return True
-    names = _all_names(mine, others)
-    if stems[-1] in known.ANY_VALUE:
+    if stems[-1] in known.stems("any_value"):
         return True
-    if names and after and stems[-1] == known.USE and any(word.content for word in after):
+    if names and (
+        (stems[-1] == known.USE and any(word.content for word in after))
+        or (last in known.folded("prepositions") and has("tool_verbs"))
+        or any(tuple(stems[-length:]) in known.SINGLE_VALUED for length in (1, 2, 3))
+    ):
         return True
-    if names and fold(before[-1].text) in known.PREPOSITIONS and not known.TOOL_VERBS.isdisjoint(stems):
-        return True
-    if names and any(tuple(stems[-length:]) in known.SINGLE_VALUED for length in (1, 2, 3)):
-        return True
-    is_at_end = not after and fold(before[-1].text) in known.BE
-    has_one = not known.ONLY_ONE.isdisjoint(stems) or any(stem.startswith(known.ONLY_ONE_STARTS) for stem in stems)
-    if is_at_end and has_one:
-        return names or not any(fold(word.text).endswith("ed") for word in (*mine, *others))
-    return is_at_end and names and not known.ATTRIBUTES.isdisjoint(stems)
+    if after or last not in known.folded("be"):
+        return False
+    if has("only_one") or any(stem.startswith(known.ONLY_ONE_STARTS) for stem in stems):
+        return names or not any(word.folded.endswith("ed") for word in values)
+    return names and has("attributes")
 
 
 def _all_names(*phrases: tuple[Word, ...]) -> bool:
@@ -276,10 +289,54 @@ def _is_role(predicate: tuple[Word, ...]) -> bool:
     """Whether it names a role that one person has: `is the treasurer`, `leads the search team`."""
     if len(predicate) < 2:
         return False
-    leads = predicate[0].stem in known.ROLE_VERBS
-    is_role = fold(predicate[0].text) in ("is", "ist", "est", "es") and predicate[1].follows_article
+    leads = predicate[0].stem in known.stems("role_verbs")
+    is_role = predicate[0].folded in ("is", "ist", "est", "es") and predicate[1].follows_article
     return leads or is_role
 
 
 def _phrase(words: tuple[Word, ...]) -> str:
     return " ".join(word.text for word in words)
+
+
+# ── texts of any form, which may be duplicates ────────────────────────────────────────────────────────────────
+
+
+def contradict(a_text: str, b_text: str) -> bool:
+    """Return whether their numbers or dates differ, only one of them is negated, or one has a word's opposite.
+
+    A number that only one text gives is more detail; a number in each that the other lacks is a difference. Two texts
+    that are in conflict always contradict each other.
+    """
+    a, b = _normalize(a_text), _normalize(b_text)
+    a_numbers, b_numbers = _numbers(a), _numbers(b)
+    if (a_numbers - b_numbers and b_numbers - a_numbers) or _is_negated(a) != _is_negated(b):
+        return True
+    a_stems, b_stems = frozenset(analyze(a).words), frozenset(analyze(b).words)
+    only_b = b_stems - a_stems
+    if any(not only_b.isdisjoint(known.DIFFERENT[word]) for word in a_stems - b_stems if word in known.DIFFERENT):
+        return True
+    return bool(find_conflict(a_text, b_text) or find_conflict(b_text, a_text))
+
+
+def numbers_and_dates(text: str) -> frozenset[str]:
+    """Return the numbers and the words for dates in a text."""
+    return frozenset(_numbers(_normalize(text)))
+
+
+def _normalize(text: str) -> str:
+    text = text[:READ_LIMIT]
+    return fold(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_APOSTROPHE.sub("", text))
+
+
+def _numbers(text: str) -> Counter[str]:
+    found = Counter(_NOISE.sub("", number) for number in _NUMBER.findall(text))
+    found.update(_NUMBERS.get(word, word) for word in _words(text) if word in _NUMBERS or word in _DATE_WORDS)
+    return found
+
+
+def _is_negated(text: str) -> bool:
+    return not known.ANY_NEGATIONS.isdisjoint(_words(text)) or _NEGATION_INSIDE.search(text) is not None

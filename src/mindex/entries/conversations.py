@@ -1,19 +1,25 @@
 """Conversations: each turn is one record, found by its text with speaker and date in front."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
 from mindex.datatypes import ExtractionReport, Filters, Record, Report, SessionPage
-from mindex.entries.entries import Entries
-from mindex.entries.fact_extraction import FactExtraction
 from mindex.entries.references import find_entry, list_all
-from mindex.entries.turns import make_turn
+from mindex.entries.summary import summarize
 from mindex.entries.validation import validate_length, validate_limit, validate_tags, validate_text
 from mindex.errors import UsageError
 from mindex.ids import new_id
 from mindex.limits import MAX_NAME
 from mindex.time_parser import parse_time
 from mindex.values import dataclass
+
+if TYPE_CHECKING:  # importers make turns, and need no services
+    from mindex.entries.entries import Entries
+    from mindex.entries.fact_extraction import FactExtraction
 
 MAX_SESSIONS = 200  # that are listed at once
 
@@ -100,3 +106,35 @@ class Conversations:
     def extract_facts_of(self, turn: Record) -> ExtractionReport:
         """Extract the facts of one turn now, if the settings say so. A failure is a note."""
         return self._extraction.extract_one(turn)
+
+
+def make_turn(
+    user_message: str,
+    agent_response: str,
+    *,
+    agent: str,
+    session_id: str,
+    tags: tuple[str, ...] = (),
+    speaker: str = "",
+    at: int,
+    id_: str = "",
+    source: str = "",
+) -> Record:
+    """A turn as a record. A date in words beats an ISO date for the model, and the speakers' names help most."""
+    day = datetime.fromtimestamp(at / 1000, UTC)
+    date = f"{day.day} {day.strftime('%B %Y')}"
+    sides = ((speaker or "user", user_message), (agent, agent_response))
+    fields = {"session_id": session_id, "user_message": user_message, "agent_response": agent_response}
+    return Record(
+        id=id_ or new_id(),
+        kind="turn",
+        text="\n\n".join(f"{name} ({date}): {text}" for name, text in sides if text),
+        title=f"Conversation of {date}",
+        tags=tags,
+        agent=agent,
+        created_at=at,
+        updated_at=at,
+        source=source,
+        summary=summarize(user_message or agent_response),
+        fields=fields | ({"speaker": speaker} if speaker else {}),
+    )

@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -15,7 +14,7 @@ from mindex.daily_log_format import LOG_FOLDER, is_line_of, local_day, log_heade
 from mindex.datatypes import Record
 from mindex.errors import MindexError
 from mindex.private_files import make_private_folder, open_private
-from mindex.temporary_files import replaced_file
+from mindex.temporary_files import lock_within, replaced_file
 
 # The source of memories that come from files: they are not written back into one.
 _FILE_INDEX = "file-index"
@@ -94,27 +93,11 @@ class DailyLog:
             return
         folder = os.open(self._folder, os.O_RDONLY)
         try:
-            _lock(folder)
+            if not lock_within(_LOCK_SECONDS, folder):
+                raise TimeoutError(errno.ETIMEDOUT, "another process holds it")
             yield
         finally:
             os.close(folder)
-
-
-if sys.platform != "win32":
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(errno.ETIMEDOUT, "another process holds it") from None
-                time.sleep(0.002)
-            except OSError:  # a file system without locks: better a log that may have two headers than none
-                return
 
 
 def _drop_line(path: Path, record: Record) -> bool:

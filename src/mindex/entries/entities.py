@@ -10,41 +10,21 @@ from functools import cache
 
 from mindex.analyzer import STOP_WORDS, word_set
 from mindex.entries.summary import ABBREVIATIONS
-from mindex.lexicon import dates
+from mindex.lexicon import dates, load
 
 READ_LIMIT = 10_000  # characters: the names that a memory is about come early
 
 # Never part of a name; they end a run of capitalised words ("Anna Monday"). Jan, April and June are also people.
 _DATES = {*dates.MONTHS, *dates.MONTHS_SHORT, *dates.WEEKDAYS, *dates.WEEKDAYS_SHORT, "today", "tomorrow", "yesterday"}
-_NEVER_IN_NAMES = (
-    STOP_WORDS
-    | (_DATES - {"jan", "april", "june"})
-    | word_set("""
-    dr mr mrs ms prof das dem den der die ein eine er es ich im ist mit sie und wir el los las un una il je les nous une
-""")
-)
-# Words that are capitalised by their place or for emphasis: no names on their own, no start of one ("Call Anna").
-_ORDINARY = word_set("""
-    access add added agent agreed although always another anyone app april asap ask asked avoid both btw build call
-    chapter check client code coffee config critical customer data database decided decision deploy deployed despite
-    developer document done during each either email ensure error event every everyone everything example fact figure
-    file find first fix fixed following food found fyi get give given go good great hello hey hi however idea important
-    indeed info instead issue jan june keep last later learned let lets like list look made make many maybe meanwhile
-    meet meeting memory met much music must need needs never new next nobody none note nothing now often ok okay old one
-    open order output people per perhaps please pm prefer preference prefers problem production project question read
-    reason release remember reminder replace requires result review run said saw script section see seems send server
-    set several show since someone something sometimes soon speak start started step still stop support system table
-    talk task tea team tell test thank thanks therefore thing things think though thus time tip todo together try two
-    type unless unlike update updated upgrade urgent use used user users uses version via wait want wants warning water
-    whatever whenever whether whoever whose without work works write yes yet
-""")
+_LISTS = load("names")
+_NEVER_IN_NAMES = STOP_WORDS | (_DATES - {"jan", "april", "june"}) | word_set(_LISTS["never"])
+_ORDINARY = word_set(_LISTS["ordinary"])
 _NO_NAME = _NEVER_IN_NAMES | _ORDINARY
+_NAME_STARTS = word_set(_LISTS["starts"])
+_ABSTRACT = tuple(_LISTS["abstract"].split())
+_COMPANY = word_set(_LISTS["company"])
+_PROGRAM = word_set(_LISTS["program"])
 _PRONOUNCEABLE = frozenset("aeiouy0123456789")
-_NAME_STARTS = word_set("new project april jan june")  # ordinary, but New York, Project Falcon
-_ABSTRACT = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ing", "ship", "ism", "ly")
-_COMPANY = word_set("ab ag bv co corp foundation gmbh inc kg llc llp ltd nv oy plc pty sa se spa srl")
-# The last part by which a hyphened word is a program (`sqlite-vec`) and not prose (`dark-mode`).
-_PROGRAM = word_set("api bot cli cpp ctl db http io js json lib linter mcp orm py rs sdk sql ssh ts utils vec yaml")
 
 # `re` has no class for capitals: these are the Latin, Greek, Cyrillic and Armenian ones.
 _UPPER = "".join(chr(code) for code in range(0x590) if chr(code).isupper())
@@ -73,8 +53,7 @@ def _tokens(ascii_only: bool) -> re.Pattern[str]:
           | (?<![/&])[@\#]\w[\w-]*+(?:[./]\w[\w-]*+)*+                     # @anna, #search
           | (?:[vV]\d+(?:\.\d+)*|\d+(?:\.\d+){{2,}})(?:-?(?:alpha|beta|rc)[.\d]*)?(?!\w)         # v2.1.4
           | (?:[\w.~-]*/)+[\w-]+\.\w{{1,8}}(?!\w) | (?:~|\.{{1,2}})?/\w[\w./-]*\w | [\w-]+(?:/[\w-]+){{2,}}  # a/b.py
-          | [\w-]+\.(?:c|cfg|cpp|cs|css|csv|db|env|go|h|html|ini|io|java|js|json|jsx|lock|md|pdf|php|py|rb|rs|sh|sql
-            |toml|ts|tsx|txt|xml|ya?ml)(?!\w)                              # Node.js, config.toml
+          | [\w-]+\.(?:{"|".join(_LISTS["file"].split())})(?!\w)             # Node.js, config.toml
           | \w*[^\W_]_\w*[^\W_]\w*                                         # user_id
           | [^\W\d_]*[a-z][A-Z]\w* | [A-Z]{{2,}}[a-z]{{2,}}\w*             # FastAPI, iOS, HTTPServer
           | [A-Z][A-Za-z]*-?\d[\w-]*+ | [a-z]+\d+[a-z\d]*+(?![\w-])        # S3, GPT-4, sha256
@@ -92,10 +71,7 @@ _COMPANY_SUFFIX = re.compile(
 _RELEASE_SUFFIX = re.compile(r" (?:v?\d+(?:\.\d+)+)(?![\w.%]*\w)")
 # What follows a lone capitalised word at a sentence's start when it is a name: a list, or a verb of people.
 _AFTER_NAME = re.compile(
-    rf"""(?: ['’]s\b | ,?\ (?:and|or|&)?\ ?[{_UPPER}] | \s*(?:\n|$)
-    | \ (?:asked|can|cannot|did|does|doesn['’]t|drinks|eats|enjoys|got|had|has|hates|is|isn['’]t|joined|knows|left|likes
-    |lives|loves|makes|manages|moved|needs|owns|plays|prefers|reports|runs|said|says|sent|speaks|supports|thinks|told
-    |uses|wants|was|wasn['’]t|went|will|won['’]t|works|writes|wrote)\b )""",
+    rf"""(?: ['’]s\b | ,?\ (?:and|or|&)?\ ?[{_UPPER}] | \s*(?:\n|$) | \ (?:{"|".join(_LISTS["verbs"].split())})\b )""",
     re.VERBOSE,
 )
 _Found = list[tuple[int, str]]  # where each name starts, and the name

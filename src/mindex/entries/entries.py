@@ -23,25 +23,22 @@ from mindex.datatypes import (
 )
 from mindex.datatypes.program_numbers import Slot
 from mindex.embedding.queue import EmbeddingQueue, pending_note
-from mindex.entries.daily_log import DailyLog
-from mindex.entries.entities import extract_entities
-from mindex.entries.field_specs import FIELD_ENTRY_KINDS, UNIQUE
-from mindex.entries.near_duplicates import NEAR_LINK
-from mindex.entries.new_memory import UPDATABLE, NewMemory, clean_properties, make_records
-from mindex.entries.open_conflicts import (
+from mindex.entries.conflicts import (
     conflict_links,
-    conflicting,
     conflicts_of,
     in_conflict,
-    open_conflicts,
+    is_replaced,
     restoring_note,
     settling_note,
 )
+from mindex.entries.daily_log import DailyLog
+from mindex.entries.entities import extract_entities
+from mindex.entries.field_specs import FIELD_ENTRY_KINDS, UNIQUE
+from mindex.entries.near_duplicates import NEAR_LINK, conflicting_among, find_related, similar_among
+from mindex.entries.new_memory import UPDATABLE, NewMemory, clean_properties, make_records
 from mindex.entries.option_types import Properties
 from mindex.entries.references import find_entry
-from mindex.entries.related_memories import conflict_candidates, find_related, similar_among
 from mindex.entries.summary import summarize
-from mindex.entries.supersession import replaced_by
 from mindex.entries.undo import last_batch, undo
 from mindex.entries.validation import validate_length
 from mindex.errors import ConflictError, NoSpaceError, StoreError, UsageError
@@ -160,7 +157,7 @@ class Entries:
 
     def _similar(self, record: Record) -> tuple[SimilarMemory, ...]:
         related = find_related(self.store, record)
-        return similar_among(record, related, (), but=conflicting(record, conflict_candidates(related, record.text)))
+        return similar_among(record, related, (), but=conflicting_among(record, related))
 
     def changes(self, after: int, before: int) -> Iterator[Change]:
         """Return all changes between two moments, in order of time."""
@@ -188,21 +185,25 @@ class Entries:
         """
         record, redacted = self._record(memory, at)
         related = find_related(self.store, record)
-        in_conflict = conflicting(record, conflict_candidates(related, record.text))
-        records = {one.record.id: one.record for one in related}
-        by_rule = replaced_by(record, [records[id_] for id_ in sorted(in_conflict)]) if self._supersedes else ()
+        differences = conflicting_among(record, related)
+        old = {one.record.id: one.record for one in related if one.record.id in differences}
+        conflicts = {id_: Conflict(id_, other.summary, differences[id_].why) for id_, other in old.items()}
+        by_rule = sorted(id_ for id_ in old if self._supersedes and is_replaced(old[id_], record, differences[id_]))
         # Rules tell types apart that one statement may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
-        similar = similar_among(record, related, types, but=in_conflict)
+        similar = similar_among(record, related, types, but=differences)
         links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]
-        links += conflict_links(record.id, in_conflict)  # also with those replaced: a restored one is in conflict
+        links += conflict_links(record.id, differences)  # also with those replaced: a restored one is in conflict
 
         def store(_: int) -> tuple[AddResult, str]:
             replaced = self.find(memory.supersedes).id if memory.supersedes else ""
             (added,) = self.store.entries.add([record], by=self.agent, reason=reason, links=links)
             if replaced and replaced != added.id:
                 self._retire(replaced, "supersede", f"{SUPERSEDED_BY}{added.id}", superseded_by=added.id)
-            superseded = tuple(one for one in by_rule if added.created and self._replace(one, records, added.id))
+            retired = [
+                id_ for id_ in by_rule if added.created and self._replace(old[id_], added.id, conflicts[id_].why)
+            ]
+            superseded = tuple(conflicts[id_] for id_ in retired)
             return AddResult(added.id, added.created, redacted=redacted, superseded=superseded), replaced
 
         if memory.supersedes or by_rule:  # the writes are one
@@ -212,16 +213,16 @@ class Entries:
         if not result.created:
             return result, record
         gone = {replaced, *(one.id for one in result.superseded)}
-        others = [one.record for one in related if one.record.id in in_conflict - gone]
-        left = tuple(other for other in similar if other.id not in gone)
-        return replace(result, similar=left, conflicts=open_conflicts(record, others)), record
+        left = tuple(one for one in similar if one.id not in gone)
+        remaining = tuple(one for one in conflicts.values() if one.id not in gone)
+        return replace(result, similar=left, conflicts=remaining), record
 
-    def _replace(self, old: Conflict, records: Mapping[str, Record], new: str) -> bool:
+    def _replace(self, old: Record, new: str, why: str) -> bool:
         """Retire a memory that another one replaces by rule; False if it was changed since it was read."""
         current = self.get(old.id)
-        if current is None or current.retired_at is not None or current.text != records[old.id].text:
+        if current is None or current.retired_at is not None or current.text != old.text:
             return False
-        self._retire(old.id, "supersede", f"{SUPERSEDED_BY}{new} by rule: {old.why}", superseded_by=new)
+        self._retire(old.id, "supersede", f"{SUPERSEDED_BY}{new} by rule: {why}", superseded_by=new)
         return True
 
     def after_add(self, result: AddResult, record: Record, *, embed: bool = True) -> AddResult:
@@ -362,7 +363,7 @@ class Entries:
         return self.revise(id_, retired, action, reason)
 
     def _link_conflicts(self, record: Record) -> None:
-        if found := conflicting(record, conflict_candidates(find_related(self.store, record), record.text)):
+        if found := conflicting_among(record, find_related(self.store, record)):
             self.store.entries.link(conflict_links(record.id, found))
 
     def _refuse_circle(self, winner: str, loser: str) -> None:
@@ -370,7 +371,8 @@ class Entries:
         while current:
             if current in seen:
                 raise ConflictError(
-                    f"'{winner}' cannot supersede '{loser}': it is superseded by it", "undo that change first"
+                    f"'{winner}' cannot supersede '{loser}': '{loser}' supersedes '{winner}' already",
+                    "undo that change first",
                 )
             seen.add(current)
             record = self.get(current)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 from mindex.clock import now_ms, to_iso
 from mindex.datatypes import Change, DueSkill, Filters, Record
@@ -109,7 +108,7 @@ class FieldEntries:
 
     def delete(self, id_: str, reason: str = "") -> Change:
         """Forget an entry: `restore` and `undo` bring it back."""
-        return self._entries.revise(self.get(id_).id, partial(replace, retired_at=now_ms()), "forget", reason)
+        return self._entries.forget(self.get(id_).id, reason)
 
     def all(self, agent: str | None = None) -> tuple[Record, ...]:
         """Return all live entries of an agent, oldest first."""

@@ -1,7 +1,7 @@
 """How a memory grows: counts by day as periods of a length that fits, and what is recalled or never was."""
 
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 
 from mindex.clock import DAY_MS
 from mindex.datatypes import Filters
@@ -44,7 +44,7 @@ def periods_of(
     days = [now // DAY_MS, *entries, *chunks, *recalls]
     first, today = min(days), max(days)
     unit: Unit = next((unit for unit, days in _LONGEST if today - first < days), "year")
-    starts = _starts(_date(first), _date(today), unit)
+    starts = sorted({_start(day, unit) for day in range(first, today + 1)})
     periods, entries_total, chunks_total = [], 0, 0
     for start, end in zip(starts, [*starts[1:], today + 1], strict=True):
         added, pieces, returned = (
@@ -55,21 +55,11 @@ def periods_of(
     return unit, tuple(periods)
 
 
-def _starts(first: date, last: date, unit: Unit) -> list[int]:
-    """The first days, since 1970, of all periods from one date to another."""
-    starts, start = [], _start(first, unit)
-    while start <= last:
-        starts.append(start.toordinal() - _EPOCH)
-        start = _start(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[unit]), unit)
-    return starts
-
-
-def _start(day: date, unit: Unit) -> date:
-    """The first day of the period that holds a day; weeks begin on Monday."""
+def _start(day: int, unit: Unit) -> int:
+    """The first day of the period that holds a day, both counted since 1970; weeks begin on Monday."""
+    date_ = date.fromordinal(day + _EPOCH)
     if unit == "week":
-        return day - timedelta(days=day.weekday())
-    return day.replace(day=1) if unit == "month" else day.replace(month=1, day=1) if unit == "year" else day
-
-
-def _date(day: int) -> date:
-    return date.fromordinal(day + _EPOCH)
+        return day - date_.weekday()
+    if unit == "day":
+        return day
+    return (date_.replace(day=1) if unit == "month" else date_.replace(month=1, day=1)).toordinal() - _EPOCH

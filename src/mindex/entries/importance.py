@@ -6,52 +6,20 @@ point lower it. A weighty word never lowers it.
 
 import re
 
-from mindex.analyzer import fold, word_set
-from mindex.lexicon import dates
+from mindex.analyzer import fold
+from mindex.lexicon import dates, load, words
 
 READ_LIMIT = 10_000  # characters: what matters comes before that
 LEAST, MOST = 1, 10
 
-_BASE_TYPES = {
-    7: "decision",
-    6: "self preference task project",
-    5: "fact insight pattern relationship contact how-to problem",
-    4: "entity background",
-    3: "event reference",
-}
-_BASE = {type_: base for base, types in _BASE_TYPES.items() for type_ in types.split()}
 _BASE_OF_UNKNOWN_TYPE = 5
 
-# Cues are whole words as written, not stems: `important` has the stem of `import`, `production` that of `product`.
-_VITAL = word_set("""
-    allergic allergy allergies anaphylaxis asthma breach compliance confidential critical crucial diabetes diabetic
-    emergency epilepsy fatal gdpr hipaa illegal incident insulin lawsuit legal liability medical medication pregnant
-    security vital vulnerability
-    allergisch allergie kritisch lebenswichtig notfall rechtlich schwanger sicherheit sicherheitslücke vertraulich
-    alérgico alérgica alergia crítico crítica confidencial embarazada emergencia seguridad
-    allergique critique confidentiel confidentielle enceinte juridique sécurité urgence
-""")
-_WEIGHTY = word_set("""
-    always blocked blocker blocking cannot contract credentials deadline due essential forbidden forever important
-    irreversible mandatory must mustn never outage passphrase password passwords permanently policy prod production
-    prohibited promise promised required requirement requires urgent urgently warning
-    dringend frist immer muss müssen nie niemals passwort pflicht produktion unbedingt verboten vertrag wichtig
-    contraseña importante jamás nunca obligatorio obligatoria plazo producción prohibido siempre urgente
-    contrat délai échéance interdit jamais obligatoire toujours
-""")
-_HEDGES = word_set("""
-    apparently btw casually eventually guess maybe might minor perhaps possibly presumably probably random someday
-    sometime supposedly temporarily trivial unimportant unsure whatever
-    eventuell irgendwann möglicherweise vielleicht vermutlich wahrscheinlich übrigens
-    probablemente quizá quizás
-    peut-être probablement
-""")
-_VITAL_CJK = re.compile("(?<![不没沒無无])(?:过敏|過敏|紧急|緊急|安全|法律|机密|機密|致命|怀孕|アレルギー|알레르기)")
-_WEIGHTY_CJK = re.compile(
-    "(?<![不没沒無无])(?:必须|必須|重要|截止|期限|密码|密碼|从不|從不|永远|永遠|禁止|绝不|絕不|生产环境|生産環境)"
-)
+_CUES = load("weight")
+_BASE: dict[str, int] = _CUES["types"]
+_VITAL, _WEIGHTY, _HEDGES = (frozenset(words(_CUES[name])) for name in ("vital", "weighty", "hedges"))
+_VITAL_CJK, _WEIGHTY_CJK = (re.compile(f"(?<![不没沒無无])(?:{_CUES['cjk'][name]})") for name in ("vital", "weighty"))
 _STRONG, _STRONG_CJK = _VITAL | _WEIGHTY, re.compile(f"{_VITAL_CJK.pattern}|{_WEIGHTY_CJK.pattern}")
-_HEDGES_CJK = re.compile("也许|也許|可能|大概|或许|或許|たぶん|多分|随便")
+_HEDGES_CJK = re.compile(_CUES["cjk"]["hedges"])
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ASCII_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")  # the same for a folded ASCII text, in half the time
@@ -80,14 +48,14 @@ def estimate_importance(text: str, type: str) -> int:  # noqa: A002 - the word o
     """Return the importance of a memory of this type, 1 to 10; equal texts always get the same."""
     text = text[:READ_LIMIT].strip()
     folded = fold(text)
-    words = frozenset((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))
-    strong = not words.isdisjoint(_STRONG) or (not text.isascii() and _STRONG_CJK.search(text) is not None)
+    found = frozenset((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))
+    strong = not found.isdisjoint(_STRONG) or (not text.isascii() and _STRONG_CJK.search(text) is not None)
     points = _BASE.get(type, _BASE_OF_UNKNOWN_TYPE)
     points += _weight(folded) if strong else 0
     wide = not text.isascii()
     points += _has_date(folded) or bool(wide and _DATE_CJK.search(text))
     points += bool(_NAME.search(text))
-    points -= min(2, len(words & _HEDGES) + (len(_HEDGES_CJK.findall(text)) if wide else 0))
+    points -= min(2, len(found & _HEDGES) + (len(_HEDGES_CJK.findall(text)) if wide else 0))
     # The length decides nothing where a vital or weighty word does, so a longer text never undoes that word.
     if not strong and (len(text.encode(errors="replace")) < SHORT or len(text) > LONG):
         points -= 1
@@ -102,8 +70,8 @@ def _has_date(folded: str) -> bool:
 
 def _weight(folded: str) -> int:
     """Return 3 for a vital word, 2 for a weighty one, and 1 more for a second of either."""
-    words = frozenset(_WORD.findall(_NEGATED.sub(" ", folded)))
-    vital = (words & _VITAL) | frozenset(_VITAL_CJK.findall(folded))
-    weighty = (words & _WEIGHTY) | frozenset(_WEIGHTY_CJK.findall(folded))
+    found = frozenset(_WORD.findall(_NEGATED.sub(" ", folded)))
+    vital = (found & _VITAL) | frozenset(_VITAL_CJK.findall(folded))
+    weighty = (found & _WEIGHTY) | frozenset(_WEIGHTY_CJK.findall(folded))
     strongest = 3 if vital else 2 if weighty else 0
     return strongest + (len(vital) + len(weighty) > 1)

@@ -51,14 +51,13 @@ def _with_value(value: Any, steps: list[str | int], new: Any, path: str) -> Any:
         return new
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
-        if not isinstance(value, dict) and value is not None:
+        if not isinstance(value, dict | None):
             raise UsageError(f"'{path}' goes through something that is not an object", "choose another path")
-        copy = dict(value or {})
-        copy[step] = _with_value(copy.get(step), rest, new, path)
-        return copy
-    items = list(value) if isinstance(value, list) else [] if value is None else None
-    if items is None:
+        named = value or {}
+        return {**named, step: _with_value(named.get(step), rest, new, path)}
+    if not isinstance(value, list | None):
         raise UsageError(f"'{path}' goes through something that is not a list", "choose another path")
+    items = list(value or [])
     if not -len(items) <= step <= len(items):
         raise UsageError(
             f"'{path}' is beyond the end of its list ({len(items)} items)", f"use [{len(items)}] to append"

@@ -19,7 +19,6 @@ from mindex.errors import ConflictError, ForbiddenPathError, NotFoundError, Usag
 from mindex.ids import new_id
 from mindex.limits import MAX_TEXT_BYTES
 from mindex.redaction.redactor import Redactor
-from mindex.store.base import Revision
 from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
 
@@ -124,12 +123,12 @@ class Notes:
         if path == ROOT:
             raise ForbiddenPathError(f"Cannot delete the {ROOT} directory itself")
 
-        def store(now: int) -> int:
+        def store(_: int) -> int:
             files = self.files(agent, path)
             if not files:
                 raise _no_path(path)
             for record in files.values():
-                self._entries.revise(record.id, partial(replace, retired_at=now), "forget", f"delete {path}")
+                self._entries.forget(record.id, f"delete {path}")
             return len(files)
 
         return in_transaction(self._entries.store.entries, store)
@@ -149,8 +148,9 @@ class Notes:
             self._refuse_taken(files, new, f"The destination {new} already exists")
             moved = {path: checked_path(new + path.removeprefix(old)) for path in moving}
             for path, record in moving.items():
-                reason = f"rename {path} to {moved[path]}"
-                self._entries.revise(record.id, _placed_at(moved[path]), "update", reason, unique=_PATH)
+                fields = {**record.fields, _PATH: moved[path]}
+                change = partial(replace, title=moved[path], fields=fields)
+                self._entries.revise(record.id, change, "update", f"rename {path} to {moved[path]}", unique=_PATH)
             return len(moving)
 
         return in_transaction(self._entries.store.entries, store)
@@ -162,10 +162,6 @@ class Notes:
         for other in files:
             if path.startswith(f"{other}/"):
                 raise ConflictError(f"{other} is a file, not a directory")
-
-
-def _placed_at(path: str) -> Revision:
-    return lambda note: replace(note, title=path, fields={**note.fields, _PATH: path})
 
 
 def _is_within(path: str, below: str) -> bool:

@@ -1,20 +1,24 @@
 """The profile of an agent: what is known of its user, as one JSON object in one record with history and undo."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindex.clock import now_ms
 from mindex.datatypes import Change, Record
-from mindex.entries.entries import Entries
-from mindex.entries.json_paths import merged, parse_path, value_at, with_value, without_value
-from mindex.entries.profile_record import profile_id, with_data
-from mindex.entries.validation import validate_json
+from mindex.entries.json_paths import leaves, merged, parse_path, value_at, with_value, without_value
+from mindex.entries.validation import validate_amount, validate_json
 from mindex.errors import NotFoundError, UsageError
+from mindex.ids import short_hash
 from mindex.redaction.json_values import redact_value
 from mindex.store.transactions import in_transaction
 from mindex.values import dataclass
+
+if TYPE_CHECKING:  # `entries` undoes changes of profiles
+    from mindex.entries.entries import Entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +100,21 @@ class Profile:
             store.entries.add([with_data(empty, {})], by=self._entries.agent, once=True)
         elif existing.retired_at is not None:
             self._entries.revise(id_, partial(replace, retired_at=None), "restore")
+
+
+def profile_id(agent: str) -> str:
+    """Return the id of the one profile that an agent has."""
+    return short_hash("profile", agent)
+
+
+def with_data(record: Record, data: Any) -> Record:
+    """Return a profile with other data and the text made of it. Raises UsageError when it is too large."""
+    validate_amount("profile", data, before=record.fields.get("data"))
+    return with_unchecked_data(record, data)
+
+
+def with_unchecked_data(record: Record, data: Any) -> Record:
+    """Return a profile with other data and the text made of it, of any size."""
+    text = "\n".join(f"{path}: {value}" for path, value in leaves(data))
+    name = f"Profile of {record.agent}"
+    return replace(record, fields={"data": data}, text=text, title=name, summary=name)

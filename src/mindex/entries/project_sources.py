@@ -1,16 +1,18 @@
 """A project's sources: the folders, repositories and addresses that belong to it, and what state they are in.
 
-They are a field of the project, so that its history, its export and `undo` include them.
+They are a field of the project, so that its history, its export and `undo` include them. A stored source has no name
+of its project, `linked_at` is 0 if it is not known, and its status is that of the last report.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast, get_args
 
 from mindex.clock import from_iso, to_iso
+from mindex.datatypes import ProjectSource
 from mindex.datatypes.reports import SourceStatus, SourceType
-from mindex.values import dataclass
 
 TYPES: tuple[SourceType, ...] = get_args(SourceType)
 STATUSES: tuple[SourceStatus, ...] = get_args(SourceStatus)
@@ -22,32 +24,21 @@ _GIT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSource:
-    """One source as the project's field has it. `status`, `message` and `checked_at` are those of the last report."""
+def is_local(source: ProjectSource) -> bool:
+    """Whether it is a folder of this machine, whose state can be seen."""
+    return source.type != "address" and not _is_remote(source.location)
 
-    type: SourceType
-    location: str
-    linked_at: int | None = None
-    status: SourceStatus = "unknown"
-    message: str = ""
-    checked_at: int | None = None
 
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a folder of this machine, whose state can be seen."""
-        return self.type != "address" and not _is_remote(self.location)
-
-    def to_field(self) -> dict[str, object]:
-        """Return it as JSON, without what is not known."""
-        times = {"linked_at": self.linked_at, "checked_at": self.checked_at}
-        return {
-            "type": self.type,
-            "location": self.location,
-            **({"status": self.status} if self.status != "unknown" else {}),
-            **({"message": self.message} if self.message else {}),
-            **{name: to_iso(at) for name, at in times.items() if at is not None},
-        }
+def to_field(source: ProjectSource) -> dict[str, object]:
+    """Return a source as JSON, without what is not known."""
+    return {
+        "type": source.type,
+        "location": source.location,
+        **({"status": source.status} if source.status != "unknown" else {}),
+        **({"message": source.message} if source.message else {}),
+        **({"linked_at": to_iso(source.linked_at)} if source.linked_at else {}),
+        **({"checked_at": to_iso(source.checked_at)} if source.checked_at is not None else {}),
+    }
 
 
 def type_of(location: str) -> SourceType:
@@ -71,22 +62,21 @@ def parse_sources(value: object) -> list[dict[str, object]]:
     parsed = [_parsed(one) for one in value]
     if len({one.location for one in parsed}) < len(parsed):
         raise ValueError("a location is there twice")
-    return [one.to_field() for one in parsed]
+    return [to_field(one) for one in parsed]
 
 
-def stored_sources(fields: Mapping[str, object]) -> list[StoredSource]:
-    """Return the sources among the fields of a project; what an import left there and is none is left out."""
-    found = []
+def stored_sources(fields: Mapping[str, object]) -> dict[str, ProjectSource]:
+    """Return the sources of a project by location; what an import left there and is not a source is left out."""
+    found = {}
     value = fields.get("sources")
     for one in value if isinstance(value, list) else ():
-        try:
-            found.append(_parsed(one))
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            source = _parsed(one)
+            found[source.location] = source
     return found
 
 
-def _parsed(value: object) -> StoredSource:
+def _parsed(value: object) -> ProjectSource:
     given: Mapping[str, object] = {"location": value} if isinstance(value, str) else cast("Mapping[str, object]", value)
     if not isinstance(given, Mapping) or not isinstance(given.get("location"), str):
         raise ValueError("a source is a location, or an object with location, type, status and message")
@@ -101,9 +91,16 @@ def _parsed(value: object) -> StoredSource:
     if type_ == "address" and not _URL.match(location):
         raise ValueError(f"{location} is not a URL: it lacks https:// or the like")
     status = _choice(given.get("status") or "unknown", STATUSES)
-    times = [_time(given.get(name)) for name in ("linked_at", "checked_at")]
-    message = str(given.get("message") or "").strip()
-    return StoredSource(cast("SourceType", type_), location, times[0], cast("SourceStatus", status), message, times[1])
+    return ProjectSource(
+        "",
+        "",
+        cast("SourceType", type_),
+        location,
+        cast("SourceStatus", status),
+        linked_at=_time(given.get("linked_at")) or 0,
+        message=str(given.get("message") or "").strip(),
+        checked_at=_time(given.get("checked_at")),
+    )
 
 
 def _choice(value: object, choices: Sequence[str]) -> str:
@@ -124,16 +121,16 @@ def _time(value: object) -> int | None:
 # ── the state ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def status_of(source: StoredSource, indexed: Sequence[str]) -> tuple[SourceStatus, str]:
+def status_of(source: ProjectSource, indexed: Sequence[str]) -> tuple[SourceStatus, str]:
     """Return a source's status and why it has it. `indexed` are the roots of the collections.
 
     A missing folder of this machine is an error, even if another status was reported. Otherwise the last report counts;
     without one, a folder is looked at, and of anything else nothing is known. Nothing is asked over a network.
     """
-    problem = _problem(Path(source.location)) if source.is_local else ""
+    problem = _problem(Path(source.location)) if is_local(source) else ""
     if problem:
         return "error", problem
-    if source.status != "unknown" or not source.is_local:
+    if source.status != "unknown" or not is_local(source):
         return source.status, source.message
     path = Path(source.location)
     if source.type == "repository":

@@ -7,11 +7,11 @@ from pathlib import Path
 from mindex.clock import now_ms
 from mindex.datatypes import ProjectSource, Record
 from mindex.entries.field_entries import FieldEntries
-from mindex.entries.project_sources import StoredSource, parse_sources, status_of, stored_sources
+from mindex.entries.project_sources import is_local, parse_sources, status_of, stored_sources, to_field
 from mindex.errors import NotFoundError, UsageError
 from mindex.values import dataclass
 
-_Sources = list[StoredSource]
+_Sources = dict[str, ProjectSource]  # by location
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,43 +31,44 @@ class Projects(FieldEntries):
         """
         new = self._source({"location": location, **({"type": source_type} if source_type else {})})
         record = self.get(project)
-        for one in stored_sources(record.fields):
-            if one.location == new.location and (not source_type or one.type == new.type):
-                return self._shown(record, one)
+        known = stored_sources(record.fields).get(new.location)
+        if known and (not source_type or known.type == new.type):
+            return self._shown(record, known)
 
         def linked(sources: _Sources) -> _Sources:
-            for at, one in enumerate(sources):
-                if one.location == new.location:
-                    return [*sources[:at], replace(one, type=new.type), *sources[at + 1 :]]
-            return [*sources, replace(new, linked_at=now_ms())]
+            old = sources.get(new.location)
+            return {**sources, new.location: replace(old, type=new.type) if old else replace(new, linked_at=now_ms())}
 
-        return self._change(project, new.location, linked, reason)
+        return self._change(record, new.location, linked, reason)
 
     def unlink(self, project: str, location: str, *, reason: str = "") -> ProjectSource:
         """Unlink a source from a project and return it. Raises NotFoundError if it is not linked."""
         record = self.get(project)
         source = self._linked(record, location)
-
-        def without(sources: _Sources) -> _Sources:
-            return [one for one in sources if one.location != source.location]
-
         shown = self._shown(record, source)
-        self._revise_sources(record, without, reason)
+        self._revise_sources(
+            record, lambda sources: {at: one for at, one in sources.items() if at != source.location}, reason
+        )
         return shown
 
     def report(
         self, project: str, location: str, status: str, message: str = "", *, checked_at: int | None = None
     ) -> ProjectSource:
         """Store the result of a check of a source: ok, warning, error or unknown, and a message."""
-        source = self._linked(self.get(project), location)
+        record = self.get(project)
+        source = self._linked(record, location)
         at = now_ms() if checked_at is None else checked_at
         found = self._source({"location": source.location, "type": source.type, "status": status, "message": message})
 
         def reported(sources: _Sources) -> _Sources:
-            news = {"status": found.status, "message": found.message, "checked_at": at}
-            return [replace(one, **news) if one.location == source.location else one for one in sources]  # type: ignore[arg-type]  # checked by name
+            now = {
+                location: replace(one, status=found.status, message=found.message, checked_at=at)
+                for location, one in sources.items()
+                if location == source.location
+            }
+            return {**sources, **now}
 
-        return self._change(project, source.location, reported, "")
+        return self._change(record, source.location, reported, "")
 
     def sources(
         self, project: str | None = None, *, source_type: str = "", agent: str | None = None
@@ -77,60 +78,58 @@ class Projects(FieldEntries):
         return tuple(
             self._shown(record, one)
             for record in records
-            for one in stored_sources(record.fields)
+            for one in stored_sources(record.fields).values()
             if source_type in ("", one.type)
         )
 
     # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _source(self, given: Mapping[str, object]) -> StoredSource:
+    def _source(self, given: Mapping[str, object]) -> ProjectSource:
         """A source as it is stored: without secrets, and a folder of this machine with its absolute path."""
         redacted = self._redacted({"sources": [given]})["sources"]
         try:
-            (source,) = stored_sources({"sources": parse_sources(redacted)})
+            (source,) = stored_sources({"sources": parse_sources(redacted)}).values()
         except ValueError as error:
             raise UsageError("this is not a project source", str(error)) from None
-        if not source.is_local or not self._reads_folders:
+        if not is_local(source) or not self._reads_folders:
             return source
         path = Path(source.location).expanduser().resolve()
         found_type = "repository" if "type" not in given and (path / ".git").exists() else source.type
         return replace(source, location=str(path), type=found_type)
 
-    def _linked(self, record: Record, location: str) -> StoredSource:
-        wanted = self._source({"location": location}).location
-        for one in stored_sources(record.fields):
-            if one.location in (wanted, location):
-                return one
-        known = ", ".join(one.location for one in stored_sources(record.fields)) or "nothing"
+    def _linked(self, record: Record, location: str) -> ProjectSource:
+        sources = stored_sources(record.fields)
+        for one in (self._source({"location": location}).location, location):
+            if one in sources:
+                return sources[one]
+        known = ", ".join(sources) or "nothing"
         raise NotFoundError(f"{location} is not linked to {record.title}", f"linked is {known}")
 
     def _change(
-        self, project: str, location: str, change: Callable[[_Sources], _Sources], reason: str
+        self, project: Record, location: str, change: Callable[[_Sources], _Sources], reason: str
     ) -> ProjectSource:
-        record = self._revise_sources(self.get(project), change, reason)
-        return self._shown(record, next(one for one in stored_sources(record.fields) if one.location == location))
+        record = self._revise_sources(project, change, reason)
+        return self._shown(record, stored_sources(record.fields)[location])
 
     def _revise_sources(self, record: Record, change: Callable[[_Sources], _Sources], reason: str) -> Record:
         """Store the sources that `change` makes of those in force then. Returns the new state of the project."""
 
         def revised(current: Record) -> Record:
-            sources = [one.to_field() for one in change(stored_sources(current.fields))]
+            sources = [to_field(one) for one in change(stored_sources(current.fields)).values()]
             return self._with_fields(current, {**current.fields, "sources": sources or None})
 
         return self._entries.queue.embed_after(self._entries.revise(record.id, revised, "update", reason)).after
 
-    def _shown(self, record: Record, source: StoredSource) -> ProjectSource:
+    def _shown(self, record: Record, source: ProjectSource) -> ProjectSource:
         status, message = source.status, source.message
         if self._reads_folders:
             roots = [collection.root for collection in self._entries.store.files.collections()]
             status, message = status_of(source, roots)
-        return ProjectSource(
+        return replace(
+            source,
             project=record.id,
             project_name=record.title,
-            type=source.type,
-            location=source.location,
             status=status,
             message=message,
             linked_at=source.linked_at or record.created_at,
-            checked_at=source.checked_at,
         )

@@ -26,8 +26,9 @@ def find_entry(store: Store, reference: str) -> Record:
         address = _ADDRESS.fullmatch(reference)
         record = _named(store, address["name"] if address else reference) if reference else None
     if record is None or record.kind == "chunk":
-        what = f"'{reference}' is a chunk of a file" if record else f"there is no entry '{reference}'"
-        raise NotFoundError(what, "search for it, or `mindex list --kind memory`")
+        if record:
+            raise NotFoundError(f"'{reference}' is a chunk of a file, not an entry", "change the file instead")
+        raise NotFoundError(f"there is no entry '{reference}'", "search for it, or `mindex list --kind memory`")
     return record
 
 

@@ -1,7 +1,7 @@
 """Statements: what a sentence says, as far as rules can tell: its words, its numbers and dates, its negation."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -19,24 +19,17 @@ _SENTENCE_END = re.compile(
     rf"\s+(?!(?:{'|'.join(load('dates')['months']['de'].split('|'))})\b)|\n+",
     re.IGNORECASE,
 )
-# What follows explains, contrasts or adds: the statement is before it.
-_SUBORDINATE = re.compile(
-    r"\s*(?:\([^)]*\)|,?\s+(?:because|so that|due to|in order to|instead of|rather than|which|as of|starting)\b.*"
-    r"|,?\s+since (?!\d).*|,\s*(?:not|but)\b[^,]*(?:,|$)|\s[-–—]\s.*)",
-    re.IGNORECASE | re.DOTALL,
+_PARTS = load("sentences")
+_SUBORDINATE, _SECOND_CLAUSE, _DETAIL = (
+    re.compile(_PARTS[name], re.IGNORECASE | re.DOTALL) for name in ("subordinate", "second_clause", "detail")
 )
-_SECOND_CLAUSE = re.compile(
-    r",?\s+and\s+(?:[\w'’]+\s+){0,3}(?:is|are|was|were|has|have|will|must|may|can|should|lasts?|needs?|wants?|takes?|lives?)\b.*",
-    re.IGNORECASE | re.DOTALL,
-)
-# What follows a number and does not say when or for whom it holds: `at 9:45 every weekday in the blue room`.
-_DETAIL = re.compile(r"(?<=\w)\s+(?:with|in|every|each|up to)\s+(?:the\s+)?(?P<next>\w+).*", re.IGNORECASE | re.DOTALL)
-_EVERYWHERE = re.compile(r"(?<=\w)\s+(?:in|for|on|at)\s+(?:every|all|any)\b", re.IGNORECASE)
-_CONDITIONS = frozenset("spring summer autumn fall winter weekend weekends holiday holidays case".split())
+_EVERYWHERE = re.compile(_PARTS["everywhere"], re.IGNORECASE)
+_CONDITIONS = frozenset(_PARTS["conditions"].split())
+_ELISION = re.compile(_PARTS["elision"], re.IGNORECASE)
+_CONTRACTIONS: dict[str, str] = _PARTS["contractions"]
+_CONTRACTION = re.compile(rf"(?<=\w)['’]({'|'.join(_CONTRACTIONS)})\b", re.IGNORECASE)
+_CURRENCIES = {sign: name for name, signs in _PARTS["currencies"].items() for sign in signs.split()}
 _WORD = re.compile(r"[^\W\d_]+")
-_ELISION = re.compile(r"\b([ldnsjmtc]|qu)['’](?=[^\W\d_]{2})", re.IGNORECASE)  # l'utilisateur n'est pas
-_CONTRACTION = re.compile(r"(?<=\w)['’](ve|re|m)\b", re.IGNORECASE)
-_FULL = {"ve": " have", "re": " are", "m": " am"}
 _TOKEN = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2})"
     r"|(?P<clock>\d{1,2}:\d{2}(?:\s?[ap]\.?m\b\.?)?|\d{1,2}\s?[ap]\.?m\b\.?|\d{1,2}\s?h(?:\d\d)?\b)"
@@ -47,14 +40,11 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h](\d{2})?)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
-_SECONDS = {**dates.UNIT_SECONDS, **{unit: 2_592_000 * months for unit, months in dates.UNIT_MONTHS.items()}} | {
-    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "year": 31_536_000, "years": 31_536_000
+_MONTH = 2_628_000  # seconds: a twelfth of 365 days
+_SECONDS = {**dates.UNIT_SECONDS, **{unit: _MONTH * months for unit, months in dates.UNIT_MONTHS.items()}} | {
+    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001
 }  # fmt: skip
-_CURRENCIES = {
-    "euro": "eur", "euros": "eur", "eur": "eur", "€": "eur", "chf": "chf", "francs": "chf",
-    "dollar": "usd", "dollars": "usd", "usd": "usd", "$": "usd",
-    "pound": "gbp", "pounds": "gbp", "gbp": "gbp", "£": "gbp",
-}  # fmt: skip
+_SAME_LENGTH = 0.02  # of the longer duration: 30 days are a month, and 52 weeks a year
 _YEARS = range(1800, 2200)
 _HOURS = range(25)
 
@@ -80,6 +70,10 @@ class Word:
     text: str
     content: bool = True
     follows_article: bool = False
+
+    @property
+    def folded(self) -> str:
+        return fold(self.text)
 
     @property
     def is_name(self) -> bool:
@@ -112,41 +106,41 @@ def sentences(text: str) -> list[str]:
 
 
 def statements(text: str, *, without_details: bool = False) -> tuple[Statement, ...]:
-    """The statements of the first five sentences of a text.
+    """The statements of the first five sentences of a text, and what an update says without its date.
 
-    `without_details` adds what a sentence says without what follows its first number, and without a person's role: a
-    newer and shorter sentence changes the number or the place, and seldom repeats the rest.
+    `without_details` instead adds what a sentence says without what follows its first number, and without a person's
+    role: a newer and shorter sentence changes the number or the place, and seldom repeats the rest.
     """
     found: list[Statement] = []
-    for part in _SENTENCE_END.split(text.strip())[:_MAX_SENTENCES]:
-        if not part.strip() or len(part) > _LONGEST:
-            continue
+    for part in sentences(text)[:_MAX_SENTENCES]:
         whole = _read(part)
         found.append(whole)
         if not without_details:
+            if (undated := known.reworded(part, "dated")) != part and _read(undated).update:
+                found.append(_read(undated))  # an update may say when it came: `moved to Braga in May`
             continue
         clause = _clause(part)
         if head := _head(clause):
-            found.append(_statement(_reworded(head, known.SAME)))
-        if not whole.negated and not whole.unclear and (short := _reworded(clause, known.LEFT_OUT)) != clause:
-            found.append(replace(_statement(_reworded(short, known.SAME)), shortened=True))
+            found.append(_statement(known.reworded(head, "same")))
+        if not whole.negated and not whole.unclear and (short := known.reworded(clause, "left_out")) != clause:
+            found.append(replace(_statement(known.reworded(short, "same")), shortened=True))
     return tuple(found)
 
 
 @lru_cache(maxsize=1024)
 def _read(sentence: str) -> Statement:
     """A sentence without what it explains or adds, its update words, and phrases in one wording."""
-    corrected = known.pattern(known.CORRECTION).search(sentence) if "," in sentence else None
+    corrected = known.named_pattern("correction").search(sentence) if "," in sentence else None
     if corrected:
         sentence = sentence[: corrected.start()].rstrip(", ")
     denied = sentence if corrected else _denied(sentence)
     clause = _clause(denied)
-    plain = _reworded(clause, known.UPDATES)
+    plain = known.reworded(clause, "updates")
     update = plain != clause or corrected is not None
     if update:
-        plain = known.pattern(known.SINCE).sub(" ", plain)
-    statement = _statement(_reworded(plain, known.SAME))
-    history = "?" in sentence or known.pattern(known.HISTORY).search(plain) is not None
+        plain = known.named_pattern("since").sub(" ", plain)
+    statement = _statement(known.reworded(plain, "same"))
+    history = "?" in sentence or known.named_pattern("history").search(plain) is not None
     return replace(
         statement,
         unclear=statement.unclear or history,
@@ -163,23 +157,15 @@ def _denied(sentence: str) -> str:
         return sentence
     if not known.LIMITS_DENIAL.isdisjoint(following):
         return sentence
-    plain = _reworded(denial, known.UPDATES)
+    plain = known.reworded(denial, "updates")
     return denial if plain != denial and _statement(plain).negated else sentence
 
 
 def _clause(sentence: str) -> str:
     plain = sentence
     if "'" in sentence or "’" in sentence:
-        plain = _CONTRACTION.sub(lambda match: _FULL[match[1].casefold()], _ELISION.sub(r"\1 ", sentence))
+        plain = _CONTRACTION.sub(lambda match: _CONTRACTIONS[match[1].casefold()], _ELISION.sub(r"\1 ", sentence))
     return " ".join(_SECOND_CLAUSE.sub("", _SUBORDINATE.sub(" ", plain)).split())
-
-
-def _reworded(clause: str, rewritings: Iterable[known.Rewriting]) -> str:
-    words = frozenset(_WORD.findall(fold(clause)))
-    for one in rewritings:
-        if not one.words.isdisjoint(words):
-            clause = " ".join(known.pattern(one.find).sub(one.put, clause).split())
-    return clause
 
 
 def _head(sentence: str) -> str:
@@ -211,7 +197,7 @@ def _statement(sentence: str) -> Statement:
     while place < len(tokens):
         value, used = _value(tokens, place, words)
         if value is not None:
-            last = fold(words[-1].text) if words else ""
+            last = words[-1].folded if words else ""
             of_name = len(words) > 1 and words[-1].is_name and not value.unit
             values.append(replace(value, bound=known.BOUNDS.get(last, ""), of_name=of_name))
             place += used
@@ -220,26 +206,25 @@ def _statement(sentence: str) -> Statement:
         folded = _bare(text)
         following = _bare(tokens[place + 1][1]) if place + 1 < len(tokens) else ""
         place += 1
-        if folded.endswith(("n't", "n’t")) or folded.replace("'", "").replace("’", "") in known.NEGATIONS:
-            if following in known.REMINDERS:  # do not forget to …
+        if folded.endswith(("n't", "n’t")) or folded.replace("'", "").replace("’", "") in known.folded("negations"):
+            if following in known.folded("reminders"):  # do not forget to …
                 place += 1
                 continue
             negations += 1
-            unclear = unclear or following in known.PARTIAL
+            unclear = unclear or following in known.folded("partial")
             past = past or folded.startswith(("did", "was", "were", "had"))
             continue
-        unclear = unclear or folded in known.UNCLEAR
+        unclear = unclear or folded in known.folded("unclear")
         past = past or _is_past(folded, words)
-        stem = "user" if folded in known.FIRST_PERSON else known.stem(folded)
-        once = once or stem in known.ONCE
-        if folded in known.ARTICLES or not stem:
-            article = folded in known.ARTICLES
+        stem = "user" if folded in known.folded("first_person") else known.stem(folded)
+        once = once or stem in known.stems("once")
+        if folded in known.folded("articles") or not stem:
+            article = folded in known.folded("articles")
             continue
-        if folded.rstrip(".") in known.TITLES:
+        if folded.rstrip(".") in known.folded("titles"):
             continue
-        is_function_word = folded in STOP_WORDS or folded in known.PREPOSITIONS or folded in known.BE
         is_acronym = len(text) > 1 and text.isupper()  # MIT, the licence
-        content = is_acronym or not (is_function_word or stem in known.LIGHT)
+        content = is_acronym or not (folded in known.FUNCTION_WORDS or stem in known.stems("light"))
         words.append(Word(stem, text, content or stem == "user", article))
         article = False
     first = _bare(tokens[0][1]) if tokens else ""
@@ -258,11 +243,11 @@ def _bare(text: str) -> str:
 
 
 def _is_past(folded: str, before: list[Word]) -> bool:
-    if folded in known.IRREGULAR_PAST:
+    if folded in known.folded("irregular_past"):
         return True
     if len(folded) < 5 or not folded.endswith("ed") or folded.endswith(known.NO_PAST) or "-" in folded:
         return False
-    return not before or fold(before[-1].text) not in known.BE  # `is stored` tells how something is
+    return not before or before[-1].folded not in known.folded("be")  # `is stored` tells how something is
 
 
 # ── numbers, times and dates ─────────────────────────────────────────────────────────────────────────────────
@@ -286,7 +271,7 @@ def _value(tokens: list[tuple[str, str]], place: int, before: list[Word]) -> tup
         weekday = dates.WEEKDAYS.get(folded, dates.WEEKDAYS.get(folded.removesuffix("s")))
         if weekday is not None:
             return Value("date", (("weekday", float(weekday)),), "", text), 1
-        if folded in dates.ORDINALS and before and any(fold(word.text) in known.BE for word in before):
+        if folded in dates.ORDINALS and before and any(word.folded in known.folded("be") for word in before):
             noun = known.stem(_bare(following[0]))
             return Value("number", (("ordinal", float(dates.ORDINALS[folded])),), noun, text), 1
         if folded in dates.NUMBERS and not (folded == "one" and following[0].lower() in ("of", "")):
@@ -326,7 +311,7 @@ def _month(text: str, following: list[str]) -> tuple[Value, int]:
 
 def _number(digits: str, text: str, following: list[str], before: list[Word]) -> tuple[Value, int]:
     unit = _bare(following[0])
-    last = fold(before[-1].text) if before else ""
+    last = before[-1].folded if before else ""
     plain = digits.isdigit()
     if unit == "de" and _bare(following[1]) in dates.MONTHS:  # 3 de marzo
         date, used = _number(digits, text, following[1:], before)
@@ -344,7 +329,7 @@ def _number(digits: str, text: str, following: list[str], before: list[Word]) ->
         return Value("share", _amount(digits), "", f"{text} %"), 2
     if plain and (unit == "uhr" or (last == "at" and int(digits) in _HOURS and _ends_phrase(unit))):
         return Value("time", (("hour", float(digits)),), "", text), 1 + (unit == "uhr")
-    if plain and int(digits) in _YEARS and (last in known.PREPOSITIONS or last == "since"):
+    if plain and int(digits) in _YEARS and (last in known.folded("prepositions") or last == "since"):
         return Value("date", (("year", float(digits)),), "", text), 1
     noun = known.stem(unit) if unit.isalpha() and unit not in STOP_WORDS else ""
     return Value("number", _amount(digits), noun, text, _is_name(before, following)), 1
@@ -352,16 +337,21 @@ def _number(digits: str, text: str, following: list[str], before: list[Word]) ->
 
 def _is_name(before: list[Word], following: list[str]) -> bool:
     """Whether a number belongs to the name of a subject: `Room 12 has …`, `the draft of chapter 2 is …`."""
-    if following[0].lower() in known.MEASURES:
+    if following[0].lower() in known.folded("measures"):
         return False
     if len(before) <= 2 and all(word.content for word in before):
         return True
-    follows_noun = before[-1].content and all(fold(word.text) not in known.PREDICATE for word in before)
+    follows_noun = before[-1].content and all(word.folded not in known.PREDICATE for word in before)
     return follows_noun and fold(following[0]) in known.PREDICATE
 
 
 def _ends_phrase(word: str) -> bool:
-    return not word or word in STOP_WORDS or word in known.PREPOSITIONS or word in ("o'clock", "sharp", "every", "now")
+    return (
+        not word
+        or word in STOP_WORDS
+        or word in known.folded("prepositions")
+        or word in ("o'clock", "sharp", "every", "now")
+    )
 
 
 def _amount(digits: str) -> tuple[tuple[str, float], ...]:
@@ -381,8 +371,14 @@ def same_value(one: Value, other: Value) -> bool | None:
         apart = abs(_minutes(minutes[0]) - _minutes(minutes[1]))
         return apart % (720 if bare else 1440) == 0
     a, b = dict(one.parts), dict(other.parts)
+    if one.kind == "duration" and _is_in_months(one) != _is_in_months(other):
+        return abs(a["seconds"] - b["seconds"]) <= _SAME_LENGTH * max(a["seconds"], b["seconds"])
     shared = a.keys() & b.keys()
     return all(a[part] == b[part] for part in shared) if shared else None
+
+
+def _is_in_months(duration: Value) -> bool:
+    return duration.text.rpartition(" ")[2] in dates.UNIT_MONTHS
 
 
 def _minutes(parts: dict[str, float]) -> float:

@@ -10,15 +10,10 @@ READ_LIMIT = 4_000  # characters: a sentence that starts later does not open the
 MAX_CHARACTERS = 200
 MAX_DENSE = 60  # characters of a script without spaces, which say about as much as twenty words
 
-# A full stop after one of these never ends a sentence …
-ABBREVIATIONS = word_set("""
-    al approx bzw ca capt cf dept dipl dr eg e.g gen gov hr ie i.e ing jr lt mme mr mrs ms mt p.ex prof rev sr sra sgt
-    st u.a v vgl vs z.b d.h d.i
-""")
-# … after one of these not before a number ("No. 5", "fig. 2") …
-_BEFORE_NUMBER = frozenset("art bd ch eq fig kap no nos nr núm p pp s sec vol".split())
-# … and after one of these only when the next word clearly starts another sentence ("in the U.S. He left.").
-_MAY_END = frozenset("a.m co corp etc inc ltd p.m usw".split())
+_LISTS = load("sentences")
+ABBREVIATIONS = word_set(_LISTS["abbreviations"])
+_BEFORE_NUMBER = frozenset(_LISTS["before_number"].split())
+_MAY_END = frozenset(_LISTS["may_end"].split())
 _DOTTED = re.compile(r"\w(?:\.\w)+")
 # "am 3. März": only before these words is a number surely a German ordinal and not the end of a sentence.
 _GERMAN_MONTHS = frozenset(words(load("dates")["months"]["de"].replace("|", " ")))
@@ -39,27 +34,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*
 _MARKED = re.compile(r"[`~<*|]")
 _MARKUP = re.compile(r"`+|~~|<!--[^<>]*-->|(?<![\w*])\*{1,3}+(?=\S)|(?<=[^\s*])\*{1,3}(?!\w)|(?<=\s)\|(?=\s)|^\||\|$")
 
-_FILLER = re.compile(
-    r"""
-    (?: (?:please\s+|also\s+)?(?:note|remember|recall|keep\s+in\s+mind|bear\s+in\s+mind|be\s+aware|don['’]?t\s+forget)
-        (?:\s+that\b|\s*:)
-    | (?:it(?:['’]s|\s+is)\s+)?(?:worth\s+noting|important\s+to\s+note)\s+that\b
-    | (?:just\s+)?(?:so\s+you\s+know|for\s+your\s+information|for\s+the\s+record|fyi|btw|by\s+the\s+way)\b
-    | (?:heads[\s-]up|n\.?b\.?|p\.?s\.?|tl;?dr|hinweis|zur\s+info|nota|à\s+noter|por\s+cierto|au\s+fait)\s*[:,]
-    | (?:quick\s+)?(?:note|reminder|update|info|important|attention|memo|todo|hint|tip)(?:\s+to\s+self)?\s*:
-    | i\s+(?:just\s+)?(?:think|believe|guess|suppose|would\s+say|wanted\s+to\s+(?:say|mention))
-        (?:\s+that\b|\s*,|(?=\s+(?:we|i|it|its|the|you|they|he|she|this|these|there|our|my|your|his|her|their)\b))
-    | (?:well|so|ok|okay|oh|anyway|basically|actually|honestly|in\s+short|to\s+be\s+honest|übrigens
-        |as\s+(?:you\s+know|mentioned|discussed))\s*,
-    | (?:hi|hello|hey|dear|good\s+(?:morning|afternoon|evening)|greetings|thanks|thank\s+you|hallo
-        |guten\s+(?:tag|morgen)|hola|bonjour|salut)(?:\s+(?:there|all|everyone|everybody|team|folks|again|(?-i:[A-ZÀ-Þ])\w*)){0,3}\s*[,!.]
-    | (?:creo\s+que|je\s+pense\s+que)\b
-    | 请?注意[：:，,] | 顺便说一下[，,]? | 我(?:觉得|认为)[，,]? | (?:你好|您好|大家好)[，,！!]
-    | (?:备注|提示|记住)[：:，,]
-    )[\s,:;!–—-]*
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+_FILLER = re.compile(_LISTS["filler"], re.IGNORECASE | re.VERBOSE)
 
 
 def summarize(text: str, most_words: int = 20) -> str:

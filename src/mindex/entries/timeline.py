@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mindex.analyzer import analyze
 from mindex.clock import DAY_MS, now_ms
-from mindex.datatypes import KINDS, Change, Record, TimelineEvent
+from mindex.datatypes import KINDS, Record, TimelineEvent
 from mindex.entries.validation import validate_limit
 from mindex.errors import UsageError
 from mindex.store.base import Store
@@ -53,15 +53,11 @@ class Timeline:
             in_scope = scope in ("*", record.agent) and (not kinds or record.kind in kinds)
             in_scope = in_scope and (not source or f"{record.source}:".startswith(f"{source}:"))
             if in_scope and (not wanted or not wanted.isdisjoint(_words(record))):
-                events.append(_event(change))
+                summary, kind = record.summary, record.kind
+                events.append(TimelineEvent(change.at, change.action, change.record, kind, summary, change.reason))
             if len(events) == most:
                 break
         return tuple(events)
-
-
-def _event(change: Change) -> TimelineEvent:
-    record = change.after
-    return TimelineEvent(change.at, change.action, change.record, record.kind, record.summary, change.reason)
 
 
 def _words(record: Record) -> set[str]:

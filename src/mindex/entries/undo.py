@@ -14,7 +14,7 @@ from mindex.clock import now_ms
 from mindex.datatypes import Change, Record
 from mindex.datatypes.record_properties import in_order
 from mindex.entries.field_specs import FIELDS, UNIQUE, record_values
-from mindex.entries.profile_record import with_data as profile_with
+from mindex.entries.profile import with_data as profile_with
 from mindex.entries.references import find_entry
 from mindex.errors import NotFoundError
 from mindex.store.base import Store
@@ -37,8 +37,11 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         undone = _change(store, reference)
         reason = f"{UNDO_OF}{undone.change}"
         others, back = _made_with(store, undone)
-        if _is_number(reference) and not back:
-            _refuse_undone(undone, store.retrieval.record(undone.record))
+        if _is_number(reference) and not back and _is_undone(undone, store.retrieval.record(undone.record)):
+            raise NotFoundError(
+                f"nothing of change {undone.change} is left to undo",
+                f"`mindex history {undone.record}` lists the changes; the number of an undo takes that undo back",
+            )
         # In their order: a replacement is removed before the records that it replaced come back.
         changes: dict[str, Change] = {}
         for one in sorted((undone, *back), key=lambda change: change.change):
@@ -104,15 +107,6 @@ def _superseded_in(winner: Change, loser: Change) -> bool:
         and winner.action in ("add", "update")
         and loser.at - winner.at < _MAX_APART
     )
-
-
-def _refuse_undone(change: Change, record: Record | None) -> None:
-    """Raise NotFoundError for a change of which nothing is left."""
-    if _is_undone(change, record):
-        raise NotFoundError(
-            f"nothing of change {change.change} is left to undo",
-            f"`mindex history {change.record}` lists the changes; the number of an undo takes that undo back",
-        )
 
 
 def _is_undone(change: Change, record: Record | None) -> bool:

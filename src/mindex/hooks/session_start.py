@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from mindex.datatypes import Filters, Kind, Record
-from mindex.entries.supersession import PROJECT_TAG
+from mindex.datatypes.records import PROJECT_TAG
 from mindex.hooks.hook_input import HookInput, project_of
 from mindex.memory import Memory
 from mindex.present.hooks import RecalledLine, last_session_line, start_line

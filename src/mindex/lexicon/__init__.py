@@ -1,9 +1,11 @@
-"""The lexicon: words of English, German, French and Spanish that rules know, as data, with one loader.
+"""The lexicon: the words and phrases that rules know, as data, with one loader; most in four languages.
 
-`dates` has weekdays, months, number words and words for times; `meaning` has negations, opposites, update words and
-attributes. Near-duplicates, conflicts, statements, importance, entities and times all read these two.
+`dates` has weekdays, months, number words and units; `times` the phrases of times; `meaning` negations, opposites,
+update words and attributes; `sentences`, `names`, `weight`, `types` and `facts` what the rules for summaries, entities,
+importance, types and stated facts look for. Searches read `time_words.txt` and `past_words.txt` without the loader.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +15,6 @@ from typing import Any
 from mindex.analyzer import fold
 
 _FOLDER = Path(__file__).parent
-LANGUAGES = ("en", "de", "fr", "es")
 
 Words = str | Mapping[str, str]  # words of no one language, or words by language
 
@@ -23,6 +24,11 @@ def load(name: str) -> dict[str, Any]:
     """Return a table of the lexicon as it is in its file."""
     with (_FOLDER / f"{name}.toml").open("rb") as file:
         return tomllib.load(file)
+
+
+def filled(pattern: str, parts: Mapping[str, str]) -> str:
+    """A pattern in which each `<name>` is replaced by the part of that name; `(?P<name>` begins a group as ever."""
+    return re.sub(r"(?<!P)<(\w+)>", lambda match: parts[match[1]], pattern)
 
 
 def words(value: Words) -> list[str]:
@@ -37,7 +43,7 @@ def phrases(value: Words) -> list[str]:
 
 
 def texts(value: Words) -> list[str]:
-    return [value] if isinstance(value, str) else [value[language] for language in LANGUAGES if language in value]
+    return [value] if isinstance(value, str) else list(value.values())
 
 
 def numbered(value: Mapping[str, str], first: int = 0) -> dict[str, int]:

@@ -1,10 +1,11 @@
 """Weekdays, months, number words and units of time, in four languages. All words are folded."""
 
-from mindex.lexicon import load, numbered, words
+from mindex.lexicon import load, numbered, phrases, words
 
 _TABLE = load("dates")
 
 WEEKDAYS = numbered(_TABLE["weekdays"])  # 0: Monday
+WEEKDAYS_OF = {language: frozenset(names.split("|")) for language, names in _TABLE["weekdays"].items()}
 WEEKDAYS_SHORT = numbered(_TABLE["weekdays_short"])
 MONTHS = numbered(_TABLE["months"], first=1)
 MONTHS_SHORT = numbered(_TABLE["months_short"], first=1)
@@ -16,6 +17,7 @@ ONE = frozenset(words(_TABLE["one"]))
 FREQUENCIES = frozenset(words(_TABLE["frequencies"]))
 SEASONS = numbered(_TABLE["seasons"])  # 0: spring
 DAYS = numbered(_TABLE["days"], first=-2)  # 0: today
+WEEKENDS = frozenset(phrases(_TABLE["weekend"]))
 STEPS = numbered(_TABLE["steps"], first=-1)  # -1: last
 BEFORE = words(_TABLE["before"])
 

@@ -5,24 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from mindex.analyzer import analyze, fold, word_set
-from mindex.lexicon import Words, load, phrases, words
+from mindex.analyzer import STOP_WORDS, analyze, fold, word_set
+from mindex.lexicon import load, phrases, words
 from mindex.lexicon.dates import MONTHS, WEEKDAYS
-from mindex.values import dataclass
 
 _TABLE = load("meaning")
-
-
-_DATE = r"(?=(?:the |den |dem |der |le |la |el |al |a )?(?:\d|{days}))".format(days="|".join([*WEEKDAYS, *MONTHS]))
-
-
-@dataclass(frozen=True, slots=True)
-class Rewriting:
-    """Words of which one must be there, what to look for, and what to write in its place."""
-
-    words: frozenset[str]
-    find: str
-    put: str
+_WORD = re.compile(r"[^\W\d_]+")
+_DAYS = "|".join([*WEEKDAYS, *MONTHS])
+_DATE = rf"(?=(?:the |den |dem |der |le |la |el |al |a )?(?:\d|{_DAYS}))"
+_WHEN = rf"(?:(?:{_DAYS}|(?:19|20)\d\d)\b(?: (?:de )?(?:19|20)\d\d)?)"
 
 
 @cache
@@ -32,12 +23,27 @@ def pattern(text: str) -> re.Pattern[str]:
     Patterns are compiled when a text first needs one: all of them would take as long as ten cold searches.
     """
     written = "".join(f"[{letter}{fold(letter)}]" if fold(letter) != letter.lower() else letter for letter in text)
-    written = written.replace("<date>", _DATE).replace("<capital>", "(?-i:[A-ZÀ-Ý])")
+    written = written.replace("<date>", _DATE).replace("<when>", _WHEN).replace("<capital>", "(?-i:[A-ZÀ-Ý])")
     return re.compile(rf"(?<!\w)(?:{written})", re.IGNORECASE)
 
 
-def _rewritings(rows: Iterable[tuple[str, str, str]]) -> tuple[Rewriting, ...]:
-    return tuple(Rewriting(word_set(words), find, put) for words, find, put in rows)
+def named_pattern(name: str) -> re.Pattern[str]:
+    return pattern(_TABLE[name])
+
+
+@cache
+def _rewritings(name: str) -> tuple[tuple[frozenset[str], str, str], ...]:
+    """Words of which one must be there, what to look for, and what to write in its place."""
+    return tuple((word_set(words), find, put) for words, find, put in _TABLE[name])
+
+
+def reworded(clause: str, name: str) -> str:
+    """A clause with the phrases in one wording that a table of `meaning.toml` has: `updates`, `same` …"""
+    found = frozenset(_WORD.findall(fold(clause)))
+    for one_of, find, put in _rewritings(name):
+        if not one_of.isdisjoint(found):
+            clause = " ".join(pattern(find).sub(put, clause).split())
+    return clause
 
 
 def stem(word: str) -> str:
@@ -45,11 +51,15 @@ def stem(word: str) -> str:
     return "_".join(analyze(word).words)
 
 
-def _stems(value: Words) -> frozenset[str]:
-    return frozenset(map(stem, words(value)))
+@cache
+def stems(name: str) -> frozenset[str]:
+    """The stems of the words in a row of `meaning.toml`."""
+    return frozenset(map(stem, words(_TABLE[name])))
 
 
-def _words(name: str) -> frozenset[str]:
+@cache
+def folded(name: str) -> frozenset[str]:
+    """The words in a row of `meaning.toml`, folded."""
     return frozenset(words(_TABLE[name]))
 
 
@@ -57,7 +67,7 @@ def _excluding(lists: Iterable[str]) -> Mapping[str, frozenset[str]]:
     """Each word with the words that exclude it: those on the other side of a list `a b / c d`."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for sides in lists:
-        one, other = (_stems(side) for side in sides.split("/"))
+        one, other = (frozenset(map(stem, words(side))) for side in sides.split("/"))
         for word in one:
             found[word] |= other
         for word in other:
@@ -75,60 +85,20 @@ DIFFERENT = _excluding(
         *(pair.replace(" ", " / ") for pair in _TABLE["small_opposites"] if pair != "in out"),
     ]
 )
-OPPOSITE_VERBS = _stems(_TABLE["opposite_verbs"])
-
 ALTERNATIVES: Mapping[str, int] = {
-    word: line for line, group in enumerate(_TABLE["alternatives"]) for word in _stems(group)
+    stem(word): line for line, group in enumerate(_TABLE["alternatives"]) for word in words(group)
 }
 SINGLE_VALUED = frozenset(tuple(map(stem, phrase.split())) for phrase in phrases(_TABLE["single_valued"]))
-MANY_VALUED = _stems(_TABLE["many_valued"])
-LISTING = _stems(_TABLE["listing"])
-ONLY_ONE = _stems(_TABLE["only_one"])
 ONLY_ONE_STARTS = tuple(_TABLE["only_one_starts"])
-PLATFORMS = _stems(_TABLE["platforms"])
-ATTRIBUTES = _stems(_TABLE["attributes"])
-
-ANY_VALUE = _stems(_TABLE["any_value"])
-TOOL_VERBS = _stems(_TABLE["tool_verbs"])
-USE = stem(_TABLE["use"])
-ROLE_VERBS = _stems(_TABLE["role_verbs"])
-TITLES = frozenset(words(_TABLE["titles"]))
-MEASURES = frozenset(words(_TABLE["measures"]))
-MOVED = stem(_TABLE["moved"])
-MOVES = _stems(_TABLE["moves"])
-MOVED_FROM = _stems(_TABLE["moved_from"])
-PLACES = _stems(_TABLE["places"])
-
-ARTICLES = _words("articles")
-BE = _words("be")
-PREDICATE = BE | _words("predicate")
-LIGHT = _stems(_TABLE["light"])
-PRONOUNS = _words("pronouns")
-FIRST_PERSON = _words("first_person")
-PREPOSITIONS = _words("prepositions")
+USE, MOVED = stem(_TABLE["use"]), stem(_TABLE["moved"])
+PREDICATE = folded("be") | folded("predicate")
+SCHEDULED = folded("be") | stems("scheduled")
+FUNCTION_WORDS = STOP_WORDS | folded("prepositions") | folded("be")
 BOUNDS = {word: bound for bound, group in _TABLE["bounds"].items() for word in words(group)}
-
-NEGATIONS = _words("negations")
-ANY_NEGATIONS = NEGATIONS | _words("weak_negations") | frozenset(words(_TABLE["weak_negations"]["other"]))
-UNCLEAR = _words("unclear")
-OTHER_CLAUSE = PRONOUNS | frozenset(words(_TABLE["other_clause"]))
-LIMITS_DENIAL = (UNCLEAR - {"but"}) | frozenset(map(fold, words(_TABLE["limits_denial"])))
-PARTIAL = _words("partial")
-REMINDERS = _words("reminders")
-
-SCHEDULED = BE | _stems(_TABLE["scheduled"])
-OPENING = _stems(_TABLE["opening"])
-IRREGULAR_PAST = _words("irregular_past")
-NO_PAST = tuple(words(_TABLE["no_past"]))  # ends of words in -ed
-ONCE = _stems(_TABLE["once"])
-
-
-UPDATES = _rewritings(_TABLE["updates"])
-SAME = _rewritings(_TABLE["same"])
-LEFT_OUT = _rewritings(_TABLE["left_out"])
-CORRECTION: str = _TABLE["correction"]
-HISTORY: str = _TABLE["history"]
-SINCE: str = _TABLE["since"]
+ANY_NEGATIONS = folded("negations") | folded("weak_negations")
+OTHER_CLAUSE = folded("pronouns") | folded("other_clause")
+LIMITS_DENIAL = (folded("unclear") - {"but"}) | folded("limits_denial")
+NO_PAST = tuple(folded("no_past"))  # ends of words in -ed
 
 
 def alternatives(stems: Iterable[str]) -> frozenset[str]:

@@ -24,7 +24,7 @@ def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
         linked |= store.entries.links_of(unknown, CONFLICT_LINK)
     if not linked:
         return answer
-    from mindex.entries.open_conflicts import by_age, open_conflicts  # few pages have a conflict
+    from mindex.entries.conflicts import by_age, open_conflicts  # few pages have a conflict
 
     records = _records(store, answer.hits, linked)
     found: dict[str, tuple[Conflict, ...]] = {}

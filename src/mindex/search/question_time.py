@@ -14,6 +14,7 @@ from math import exp, log
 from mindex.analyzer import STOP_WORDS, fold
 from mindex.clock import DAY_MS
 from mindex.datatypes import AllOf, Filters, Hit, QueryTime, Record, Term
+from mindex.lexicon import load, words
 from mindex.search.judgement import Scores
 from mindex.search.query import parse_plain
 from mindex.search.time_words import names_time
@@ -43,43 +44,9 @@ _MAX_DATES = 4  # in a text
 _LONGEST_SPAN = 93 * DAY_MS  # a year in a text dates nothing, unless a year is asked for
 _MAX_EVENT_WORDS = 6
 
-_LATEST_WORDS = re.compile(
-    r"\b(?:latest|newest|most recent(?:ly)?|when (?:did|was|were|have|has)\b.{0,40}\blast\b|last time"
-    r"|zuletzt|neuest[a-z]*|letztes mal|letzten mal|derniere fois|plus recente?s?|recemment|ultima vez"
-    r"|mas reciente|por ultim[oa])\b"
-)
-_FIRST_WORDS = re.compile(r"\b(?:earliest|first|zuerst|fruheste[a-z]*|premiere?|primer[oa]?|order of)\b")
-_EVENT = re.compile(
-    r"\b(?P<before>before|bevor|vor|avant|antes de)\b|\b(?P<after>after|since|nachdem|nach|seit|apres|depuis"
-    r"|despues de|desde|tras)\b"
-)
-_EVENT_WORDS = re.compile(
-    r"^\s*(?:(?:(?:the|my|our|his|her|their|dem|der|den|das|meinem|meiner|unserem|unserer|le|la|mon|ma|notre|el|mi"
-    r"|nuestro|nuestra)\s|l['’])|(?P<clause>(?:we|i|wir|ich|nous|je)\s))(?P<words>[^,;:?!.]{3,60})"
-)
-_PAST_TENSE = re.compile(
-    r"\b(?:did|was|were|had|used|habe|haben|hat|hatte|hatten|war|waren|wurde|wurden|ai|avons|avait|avions|ont|etait"
-    r"|etaient|fue|fueron|era|eran|hice|hicimos|tenia|teniamos|\w{3,}(?:abamos|aba|imos|amos|aron|ieron))\b"
-)
-# `How long after I bought it` asks for the distance of two events.
-_DURATION = re.compile(r"\b(?:how (?:many|long)|wie ?(?:lange|viele?)|combien|cuant[oa]s?)\b")
-_COMPARISON = re.compile(
-    r"\b(?:compared (?:to|with)|versus|vs|im vergleich|verglichen mit|par rapport|comparado con|en comparacion)\b"
-)
-# A question about what is to come: `what should I cook this weekend`.
-_PLAN = re.compile(
-    r"\b(?:should|shall|will|going to|can|could|would|due|planned|soll|sollte|sollten|werde|werden|wird|kann|konnte"
-    r"|fallig|geplant|dois|devrais|devrait|vais|va|peux|prevus?|puedo|debo|deberia|voy|sera|previsto)\b"
-)
+_QUESTION = {name: re.compile(pattern) for name, pattern in load("times")["questions"].items()}
 # Words that ask for everything.
-_ANYTHING = frozenset(
-    """
-    do did done happen happened happening change changed changes learn learnt learned new going go went notes
-    decide decided decisions decision say said discuss discussed talk talked
-    passieren passiert passierte geschah geschehen gemacht machen neu neues gibt gab geandert entschieden besprochen
-    passe fait faire change nouveau decide hice hicimos paso pasado hacer nuevo cambio decidimos decidio
-    """.split()
-)
+_ANYTHING = frozenset(words(load("times")["anything"])) | STOP_WORDS
 _WORD = re.compile(r"[^\W_]+")
 _FIELD_DATE = re.compile(r"^(?:date|created|published|updated|day|datum|fecha)\s*:\s*['\"]?(\d{4}-\d{2}-\d{2})", re.I)
 _PATH_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d-[01]\d-[0-3]\d)(?!\d)")
@@ -102,13 +69,15 @@ def time_of(store: Store, text: str, now: int, filters: Filters) -> QueryTime | 
     folded, window = fold(text), find_window(text, now)
     if window is not None:
         first, end = window.starts_at, window.ends_at
-        if _COMPARISON.search(folded):
+        if _QUESTION["comparison"].search(folded):
             return None
-        ahead = end > now and ((first is not None and first > now) or _PLAN.search(folded) is not None)
+        ahead = end > now and ((first is not None and first > now) or _QUESTION["plan"].search(folded) is not None)
         only = _asks_only(text, window)
-        past = end <= now and _PAST_TENSE.search(folded) is not None  # `is the launch in April` asks for what holds now
+        past = (
+            end <= now and _QUESTION["past_tense"].search(folded) is not None
+        )  # `is the launch in April` asks for what holds now
         return QueryTime(window.phrase, str(window), first, end, now, past=past, only=only, ahead=ahead)
-    if _LATEST_WORDS.search(folded) and not _FIRST_WORDS.search(folded):
+    if _QUESTION["latest"].search(folded) and not _QUESTION["first"].search(folded):
         return QueryTime("the latest", "newest first", None, now, now, latest=True)
     return _event_time(store, folded, now, filters)
 
@@ -116,14 +85,14 @@ def time_of(store: Store, text: str, now: int, filters: Filters) -> QueryTime | 
 def _asks_only(text: str, window: TimeWindow) -> bool:
     """Whether nothing but the time is asked for: `what happened yesterday`."""
     rest = text[: window.words[0]] + " " + text[window.words[1] :]
-    return all(word in _ANYTHING or word in STOP_WORDS for word in _WORD.findall(fold(rest)))
+    return _ANYTHING.issuperset(_WORD.findall(fold(rest)))
 
 
 def _event_time(store: Store, text: str, now: int, filters: Filters) -> QueryTime | None:
     """`before the move`: the date of the entry that tells of the move. A plan (`check before the release`) is none."""
-    found = _EVENT.search(text)
-    event = _EVENT_WORDS.search(text[found.end() :]) if found else None
-    if found is None or event is None or not _PAST_TENSE.search(text) or _DURATION.search(text):
+    found = _QUESTION["event"].search(text)
+    event = _QUESTION["event_words"].search(text[found.end() :]) if found else None
+    if found is None or event is None or not _QUESTION["past_tense"].search(text) or _QUESTION["duration"].search(text):
         return None
     record = _entry_about(store, event["words"], 2 if event["clause"] else 1, now, filters)
     if record is None:

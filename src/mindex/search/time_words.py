@@ -2,37 +2,13 @@
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
-_PAST = frozenset(
-    """
-    previous previously before originally formerly former earlier initially past old
-    vorher früher ursprünglich damals ehemals ehemalige ehemaliger vorherige vorheriger alte alter alten zuvor
-    avant auparavant ancien ancienne anciennement autrefois précédent précédente originellement initialement
-    antes anterior anteriormente antiguo antigua originalmente inicialmente previo previa
-    """.split()
-)
+# Plain lists: the tables of the lexicon would take longer to read than a search by keyword.
+_LEXICON = Path(__file__).parent.parent / "lexicon"
+_PAST = frozenset((_LEXICON / "past_words.txt").read_text("utf-8").split())
 # A query without any of these and without digits like those of a date names no time.
-_TIMES = frozenset(
-    """
-    today yesterday tomorrow tonight ago latest newest recently day days week weeks month months year years weekend
-    morning afternoon evening night hour hours minute minutes last before after since
-    monday tuesday wednesday thursday friday saturday sunday spring summer autumn fall winter
-    january february march april may june july august september october november december jan feb mar apr jun jul aug
-    sep sept oct nov dec
-    heute gestern vorgestern morgen zuletzt neueste neuesten neuester neuestes kürzlich tag tage tagen woche wochen
-    monat monate monaten jahr jahre jahren wochenende abend stunde stunden minuten mal vor nach seit bevor nachdem
-    montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag frühling frühjahr sommer herbst
-    januar jänner februar märz mai juni juli oktober dezember
-    hier aujourd demain récemment récent récente dernière dernier fois jour jours semaine semaines mois an ans année
-    années matin soir midi heure heures avant après depuis
-    lundi mardi mercredi jeudi vendredi samedi dimanche printemps été automne hiver
-    janvier février mars avril juin juillet août septembre octobre novembre décembre
-    hoy ayer anteayer anoche mañana reciente recientemente última último vez día días semana semanas mes meses año años
-    tarde noche hora horas minutos antes después desde tras
-    lunes martes miércoles jueves viernes sábado domingo primavera verano otoño invierno
-    enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre diciembre
-    """.split()
-)
+_TIMES = frozenset((_LEXICON / "time_words.txt").read_text("utf-8").split())
 _TIMES_FOLDED = _TIMES | frozenset(word.translate(str.maketrans("áéíóúñûäöüèôç", "aeiounuaoueoc")) for word in _TIMES)
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[./]\d{1,2}\b")
 _WORD = re.compile(r"[^\W\d_]+")

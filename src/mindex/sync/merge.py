@@ -12,7 +12,7 @@ from typing import Any
 
 from mindex.datatypes import Change, Record
 from mindex.entries.field_specs import FIELDS, record_values
-from mindex.entries.profile_record import with_unchecked_data
+from mindex.entries.profile import with_unchecked_data
 from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.store.export_rows import ExportRow

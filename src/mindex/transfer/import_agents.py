@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mindex.datatypes import Change, Record
-from mindex.entries.profile_record import profile_id
+from mindex.entries.profile import profile_id
 from mindex.errors import UsageError
 from mindex.ids import short_hash
 from mindex.store.export_rows import ExportRow

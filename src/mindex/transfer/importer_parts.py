@@ -1,15 +1,15 @@
 """What the importers that are released with mindex make rows with: checks, ids and safe reading."""
 
+from mindex.entries.conversations import make_turn as make_turn
 from mindex.entries.field_specs import FIELD_ENTRY_KINDS as FIELD_ENTRY_KINDS
 from mindex.entries.field_specs import FIELDS as FIELDS
 from mindex.entries.field_specs import FieldEntryKind as FieldEntryKind
 from mindex.entries.field_specs import FieldSpec as FieldSpec
 from mindex.entries.field_specs import record_values as record_values
 from mindex.entries.field_specs import validate_fields as validate_fields
-from mindex.entries.profile_record import profile_id as profile_id
-from mindex.entries.profile_record import with_unchecked_data as with_unchecked_data
+from mindex.entries.profile import profile_id as profile_id
+from mindex.entries.profile import with_unchecked_data as with_unchecked_data
 from mindex.entries.skill_schedule import validate_trigger as validate_trigger
-from mindex.entries.turns import make_turn as make_turn
 from mindex.entries.validation import json_size as json_size
 from mindex.files.document_metadata import ROOT_DOMAIN as ROOT_DOMAIN
 from mindex.files.document_metadata import domain_of_path as domain_of_path

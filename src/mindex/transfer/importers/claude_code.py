@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mindex.entries.turns import make_turn
+from mindex.entries.conversations import make_turn
 from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow, foreign_id
 from mindex.transfer.importers import foreign_values as foreign
 from mindex.transfer.importers.folder_files import read_files, readable_files, wanted_files

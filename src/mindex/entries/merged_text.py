@@ -1,10 +1,16 @@
-"""A language model writes the text that replaces several memories; a text that loses something is rejected."""
+"""The text that replaces several memories: a language model writes it, and one that loses something is rejected.
 
+Lost is a number, a date, a name, or too many of the words of an original.
+"""
+
+import re
 from collections.abc import Callable, Sequence
 
+from mindex.analyzer import analyze
 from mindex.datatypes import Record
-from mindex.entries.contradiction_check import contradict
-from mindex.entries.merge_loss_check import kept_word_share, missing_facts
+from mindex.entries.conflict_rules import contradict, numbers_and_dates
+from mindex.entries.entities import extract_entities
+from mindex.entries.near_duplicates import keywords
 from mindex.errors import MindexError
 from mindex.providers.generate.answer_parsing import UnusableAnswer, answer_of, json_answer, load_model, one_line
 from mindex.providers.generate.base import Generator, Prompt, object_schema
@@ -15,6 +21,9 @@ _LONGEST_PROMPT = 6_000
 _MAX_TOKENS = 700
 _MIN_KEPT_WORDS = 0.6
 _MAX_FAILURES = 3
+# May be missing without a loss. `my` and `her`, `under` and `over` are not listed: they tell things apart.
+_OMISSIBLE = frozenset("a an the is are was were be been being am that this these those also just very".split())
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 _RULES = (
     " Keep every number, date and name exactly as it is written, add nothing, write in the language of the memories."
@@ -101,8 +110,42 @@ def _keeps_each_text(text: str, originals: Sequence[Record]) -> str:
 
 
 def _is_shorter(text: str, originals: Sequence[Record]) -> str:
-    return (
-        ""
-        if len(text) < sum(len(record.text) for record in originals)
-        else "it is longer than the memories that it replaces"
-    )
+    shorter = len(text) < sum(len(record.text) for record in originals)
+    return "" if shorter else "it is longer than the memories that it replaces"
+
+
+# ── what a text loses ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def missing_facts(original: str, merged: str) -> tuple[str, ...]:
+    """Return the numbers, dates and names of the original that the merged text lacks."""
+    merged_words = frozenset(analyze(merged).words)
+    names = [name for name in extract_entities(original) if not merged_words.issuperset(analyze(name).words)]
+    return (*sorted(numbers_and_dates(original) - numbers_and_dates(merged)), *names)
+
+
+def kept_word_share(original: str, merged: str) -> float:
+    """Return the share of the original's words that the merged text has, 0 to 1."""
+    # Numbers are left to `missing_facts`.
+    words = {word for word in keywords(original) if not word.replace("_", "").isdigit()}
+    return len(words & keywords(merged)) / len(words) if words else float(original.strip() in merged)
+
+
+def covers(merged: str, original: str) -> bool:
+    """Return whether the original may be retired because the merged text says all of it.
+
+    One other word is another thing (a brother is not a sister), and so are the same words in another order (the backend
+    before the frontend): in doubt both stay.
+    """
+    return not missing_facts(original, merged) and _in_order(original, merged) and not contradict(original, merged)
+
+
+def _in_order(original: str, merged: str) -> bool:
+    """Return whether the merged text has all words of the original, in their order, perhaps with others in between."""
+    merged_words = iter(_words(merged))
+    words = [word for word in _words(original) if word not in _OMISSIBLE]
+    return all(word in merged_words for word in words) if words else original.strip() in merged
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return analyze(_THOUSANDS.sub("", text)).words

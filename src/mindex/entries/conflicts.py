@@ -1,29 +1,30 @@
-"""Open conflicts: pairs of live memories that cannot both hold now.
+"""Conflicts: pairs of live memories that cannot both be true, and the older memories that a new one replaces by rule.
 
 They are found when a memory is stored or embedded, and kept as links. Superseding, forgetting or correcting one of the
-two ends a conflict: a link counts only while both are live and their texts still differ.
+two ends a conflict: a link counts only while both are live and their texts still differ. A wrong replacement hides a
+memory that is still true, so anything less than a clear update is a conflict, which is only reported.
 """
 
 from collections.abc import Iterable
 
 from mindex.clock import now_ms
 from mindex.datatypes import Conflict, Filters, MemoryInConflict, Record
-from mindex.datatypes.records import CONFLICT_LINK
-from mindex.entries.conflict_rules import find_conflict
+from mindex.datatypes.records import CAPTURED, CONFLICT_LINK, PROJECT_TAG
+from mindex.entries.conflict_rules import Difference, find_difference
 from mindex.store.base import NewLink, Store
 from mindex.store.rules.filters import admits
 
 _LAST = 2**63  # the number of a memory that is not stored yet
 
 
-def conflict_between(one: Record, other: Record) -> str:
-    """Return why two memories cannot both hold; '' if they can, or belong to different agents or contexts."""
+def conflict_between(one: Record, other: Record) -> Difference | None:
+    """Return how two memories differ that cannot both be true; None for others, and across agents or contexts."""
     if one.id == other.id or one.agent != other.agent or {one.kind, other.kind} != {"memory"}:
-        return ""
+        return None
     if "event" in (one.type, other.type) or (one.context and other.context and one.context != other.context):
-        return ""
+        return None
     older, newer = by_age(one, other)
-    return find_conflict(older.text, newer.text)
+    return find_difference(older.text, newer.text)
 
 
 def by_age(one: Record, other: Record) -> tuple[Record, Record]:
@@ -32,9 +33,27 @@ def by_age(one: Record, other: Record) -> tuple[Record, Record]:
     return older, newer
 
 
-def conflicting(record: Record, candidates: Iterable[Record]) -> frozenset[str]:
-    """The ids of the candidates that a memory is in conflict with."""
-    return frozenset(other.id for other in candidates if conflict_between(record, other))
+def conflicting(record: Record, candidates: Iterable[Record]) -> dict[str, Difference]:
+    """The candidates that a memory is in conflict with, by id, and how they differ."""
+    return {other.id: found for other in candidates if (found := conflict_between(record, other))}
+
+
+def is_replaced(old: Record, new: Record, difference: Difference) -> bool:
+    """Whether a new memory replaces one that it is in conflict with: its words say so, and both have the same scope.
+
+    A captured memory replaces only captured ones.
+    """
+    if not difference.is_update or by_age(new, old)[1].id != new.id or (_is_captured(new) and not _is_captured(old)):
+        return False
+    return new.agent == old.agent and new.context == old.context and _projects(new) == _projects(old)
+
+
+def _is_captured(record: Record) -> bool:
+    return f"{record.source}:".startswith(f"{CAPTURED}:")
+
+
+def _projects(record: Record) -> frozenset[str]:
+    return frozenset(tag for tag in record.tags if tag.startswith(PROJECT_TAG))
 
 
 def conflict_links(id_: str, others: Iterable[str]) -> list[NewLink]:
@@ -80,11 +99,11 @@ def settling_note(newer: str, older: str) -> str:
 
 def restoring_note(older: str) -> str:
     """How to revert a supersession, for the caller that caused it."""
-    return f"superseded by rule; if both hold: `mindex restore {older}` brings it back"
+    return f"superseded by rule; if both are true, `mindex restore {older}` brings the older one back"
 
 
 def open_conflicts(record: Record, others: Iterable[Record]) -> tuple[Conflict, ...]:
-    """The conflicts of a memory with those of the others that still hold."""
+    """The conflicts of a memory with those of the others that are not expired."""
     now = now_ms()
     live = (other for other in others if other.expires_at is None or other.expires_at > now)
-    return tuple(Conflict(other.id, other.summary, why) for other in live if (why := conflict_between(record, other)))
+    return tuple(Conflict(one.id, one.summary, found.why) for one in live if (found := conflict_between(record, one)))

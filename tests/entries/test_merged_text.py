@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.entries.merge_loss_check import covers, kept_word_share, missing_facts
+from mindex.entries.merged_text import covers, kept_word_share, missing_facts
 
 
 @pytest.mark.parametrize(
