@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import at_path, checksum, dataclass_of, read_facts, write_facts
+from mindex.providers.model_files import at_path, checksum, dataclass_of, read_facts, write_facts
 
 _MAGICS = [struct.pack("<4sI", b"GGUF", version) for version in (2, 3)]
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

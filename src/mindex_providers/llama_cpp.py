@@ -17,25 +17,11 @@ from time import monotonic
 
 from mindex.datatypes import Role
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import (
-    DEFAULT_LIMITS,
-    ERRORS,
-    Address,
-    Client,
-    Limits,
-    Rejected,
-    Reply,
-    Request,
-    RequestFailed,
-    ServerSpec,
-    TimedOut,
-    error_text,
-    parse_address,
-    parse_json,
-    quotation,
-    raise_as,
-    usable_cores,
-)
+from mindex.foreign_text import quotation
+from mindex.providers.addresses import Address, parse_address
+from mindex.providers.base import ERRORS, raise_as, usable_cores
+from mindex.providers.http import Client, Reply, Request, RequestFailed, TimedOut, parse_json
+from mindex.providers.server import DEFAULT_LIMITS, Limits, Rejected, ServerSpec, error_text
 from mindex_providers.gguf import GgufModel
 
 INSTALL = "run: pip install 'mindex[llama-cpp]'"

@@ -343,7 +343,6 @@ def test_a_language_model_embeds_too_and_no_text_is_too_strange() -> None:
     assert vectors.shape == (len(texts), 576) == (len(texts), one.model.dimensions)
     assert vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-5)
-    assert one.cut == 1
     assert one.embed([]).shape == (0, 576)
     assert np.abs(one.embed([texts[-1]])[0] - vectors[-1]).max() < 1e-5
 

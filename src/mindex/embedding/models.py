@@ -16,12 +16,13 @@ from mindex.embedding.upgrade import BUILT_IN_SPEC, FormerVectors
 from mindex.errors import MindexError, UsageError
 from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.onnx_folder import open_pulled
+from mindex.providers.embed.onnx_folder import open_folder
 from mindex.providers.factory import Providers
 from mindex.providers.generate.base import Generator, create_generator
-from mindex.providers.hub.pulled import PulledModel
+from mindex.providers.hub import PulledModel
 from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker
 from mindex.providers.model_list import Choice, is_packaged_or_pulled, list_models, with_speed
+from mindex.providers.onnx.folder import pulled_folder
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex.store.base import Store
 from mindex.values import dataclass
@@ -177,7 +178,7 @@ class Models:
         )
         if model.role == "rerank":
             return pulled
-        space, _ = open_pulled(model)
+        space, _ = open_folder(pulled_folder(model))
         other_provider = self._settings.is_set("embedding.provider") and self._selection.configured.provider != "local"
         return replace(
             pulled,

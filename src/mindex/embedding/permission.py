@@ -14,7 +14,7 @@ from mindex.errors import EmbeddingError
 from mindex.provider_table import default_url
 from mindex.providers.addresses import is_remembered, is_this_machine, parse_address
 from mindex.providers.base import ProviderSettings
-from mindex.providers.hub.presets import is_repo
+from mindex.providers.hub import is_repo
 from mindex.providers.model_files import names_a_file
 
 

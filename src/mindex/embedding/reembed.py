@@ -12,11 +12,11 @@ from mindex.datatypes.reports import ReembedReport
 from mindex.datatypes.spaces import EmbedderSpec, Space, space_name
 from mindex.embedding.backfill import BATCH, Backfill, BackfillResult, OnStored, embed
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
-from mindex.embedding.upgrade import is_former, name_weights, rename_former
+from mindex.embedding.upgrade import name_weights, rename_former
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.providers.embed.base import Embedder
-from mindex.providers.packaged_models import BUILT_IN
+from mindex.providers.packaged_models import BUILT_IN, is_former
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
 
@@ -108,7 +108,7 @@ def _rename_active(store: Store, embedder: Embedder, *, force: bool) -> None:
     if space is None or force:
         return
     embedder.load()
-    if embedder.model == BUILT_IN and is_former(space):
+    if embedder.model == BUILT_IN and is_former(space.model):
         rename_former(store, space.model, embedder)
     else:
         name_weights(store, space, embedder)

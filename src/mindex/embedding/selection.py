@@ -169,9 +169,9 @@ class EmbedderSelection:
 
         Not if the settings name that model and its package is installed.
         """
-        from mindex.embedding.upgrade import is_former  # only if the space has changed
+        from mindex.providers.packaged_models import is_former  # only if the space has changed
 
-        if not self._providers.checks_canaries or not is_former(space):
+        if not self._providers.checks_canaries or not is_former(space.model):
             return False
         return not (self.names_former(space) and self._stand_in_note(space) == "")
 
@@ -181,12 +181,11 @@ class EmbedderSelection:
 
     def _stand_in_note(self, space: Space) -> str:
         """A note if the settings name the former model, whose package is missing; '' otherwise."""
-        from mindex.embedding.upgrade import is_former  # as above
-        from mindex.providers.packaged_models import BUILT_IN, packaged_embedder  # as above
+        from mindex.providers.packaged_models import BUILT_IN, is_former, packaged_model  # as above
 
-        if not (is_former(space) and self.names_former(space)):
+        if not (is_former(space.model) and self.names_former(space)):
             return ""
-        package = packaged_embedder(space.model.name)
+        package = packaged_model("embedding", space.model.name)
         if package is None or package.installed:
             return ""
         return (
@@ -219,10 +218,10 @@ class EmbedderSelection:
             return active
         if isinstance(embedder, upgrade.FormerVectors):
             if not embedder.writes:
-                from mindex.providers.packaged_models import packaged_embedder  # only if its package is missing
+                from mindex.providers.packaged_models import packaged_model  # only if its package is missing
 
                 name = embedder.model.name
-                package = packaged_embedder(name)
+                package = packaged_model("embedding", name)
                 hint = f"run: {package.install}" if package is not None else _REEMBED
                 raise EmbeddingError(f"the settings name {name}, which is not installed", hint)
             if not upgrade.rename_former(self._store, embedder.model, embedder.inner):

@@ -34,7 +34,7 @@ def full_name(provider: str, model: str) -> str:
     """Return an embedding model's name as it is stored and compared; a short name is replaced by the full one."""
     row = PROVIDERS.get(provider, Provider())
     if row.has_packages and "/" in model:
-        from mindex.providers.hub.presets import hub_name  # most models are not named by a repository
+        from mindex.providers.hub import hub_name  # most models are not named by a repository
 
         return hub_name(model)
     return dict(row.short_names).get(model.lower(), model)

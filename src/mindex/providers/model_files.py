@@ -31,7 +31,7 @@ def names_a_file(provider: str, model: str) -> bool:
 
 
 def _is_pulled(name: str) -> bool:
-    from mindex.providers.hub.pulled import pulled_model  # only a name with a slash needs it
+    from mindex.providers.hub import pulled_model  # only a name with a slash needs it
 
     return pulled_model(name) is not None
 
