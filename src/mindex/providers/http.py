@@ -270,28 +270,12 @@ def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
 
 
 def _hide_secrets_in_logs() -> None:
-    """Filter the client's logs: each URL, whose query may hold a key, and reply headers, which may repeat it."""
+    """Drop what the client logs of requests: URLs, whose query may hold a key, and headers, which may repeat it."""
     import logging  # comes with httpx2
 
-    for name, bare in (("httpx2", _without_query), ("httpcore2.http11", _without_headers)):
-        logger = logging.getLogger(name)
-        if bare not in logger.filters:
-            logger.addFilter(bare)
+    for name in ("httpx2", "httpcore2.http11"):
+        logging.getLogger(name).addFilter(_is_warning)
 
 
-def _without_query(record: logging.LogRecord) -> bool:
-    if isinstance(record.args, tuple):
-        record.args = tuple(_bare(value) if type(value).__name__ == "URL" else value for value in record.args)
-    return True
-
-
-def _without_headers(record: logging.LogRecord) -> bool:
-    record.msg = str(record.msg).partition(" return_value=")[0]
-    return True
-
-
-def _bare(url: object) -> str:
-    try:
-        return str(parse_address(str(url)))
-    except ValueError:
-        return "(a URL)"
+def _is_warning(record: logging.LogRecord) -> bool:
+    return record.levelname not in ("DEBUG", "INFO")

@@ -15,9 +15,8 @@ from mindex.foreign_text import quotation
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage
-from mindex.providers.entra import find_token, is_installed
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
-from mindex.providers.keys import find_key, flaw_of, keyring_way
+from mindex.providers.keys import can_ask_identity, find_key, find_token, flaw_of, keyring_way
 from mindex.values import dataclass
 
 _ATTEMPTS = 4
@@ -276,7 +275,7 @@ class Server:
         if flaw:
             raise spec.error(f"the key for {spec.provider} holds {flaw}", f"set it again without: {self._key_places}")
         if not key and spec.needs_key and spec.keyed and spec.identity:
-            token = find_token(spec.identity) if sends else is_installed() and "any"
+            token = find_token(spec.identity) if sends else can_ask_identity() and "any"
             if token:
                 return {**headers, "authorization": f"Bearer {token}"}
         if not key and spec.needs_key:

@@ -10,6 +10,7 @@ made of the better one. Its name tells which that is, and contains the processor
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import glob
 import hashlib
@@ -17,14 +18,15 @@ import os
 import platform
 import re
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mindex.private_files import make_private_folder
 from mindex.providers.model_files import checksum
-from mindex.providers.onnx.native_calls import native_call
 from mindex.providers.onnx.seal import is_sealed, seal
 from mindex.temporary_files import replaced_file
 
@@ -192,3 +194,40 @@ def _open(model: Path, options: SessionOptions) -> InferenceSession:
     runtime = import_runtime()
     with native_call():
         return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+# ── calls into ONNX Runtime ───────────────────────────────────────────────────────────────────────────────────
+# None of them may be running when the interpreter ends: a daemon thread that returns from C++ code after that is ended
+# by the interpreter in a place where C++ allows no exception, and the process aborts: "terminate called without an
+# active exception".
+
+# One call takes a tenth of a second, and making the ready copy of a model a few seconds, on a busy machine more.
+_WAIT_SECONDS = 30.0
+
+_changed = threading.Condition()
+_running = 0
+_ended = False
+
+
+@contextlib.contextmanager
+def native_call() -> Iterator[None]:
+    """A call that the end of the interpreter waits for. Once it has begun, no daemon thread gets in any more."""
+    global _running
+    with _changed:
+        while _ended and threading.current_thread().daemon:
+            _changed.wait()  # for ever: the thread ends with the process
+        _running += 1
+    try:
+        yield
+    finally:
+        with _changed:
+            _running -= 1
+            _changed.notify_all()
+
+
+@atexit.register
+def _end() -> None:
+    global _ended
+    with _changed:
+        _ended = True
+        _changed.wait_for(lambda: _running == 0, _WAIT_SECONDS)
