@@ -68,7 +68,8 @@ class EmbedderSelection:
     @property
     def embeds(self) -> bool:
         """Whether there is an embedder. Costs no read."""
-        return self._override is not None or not self._is_off
+        fixed = self._fixed
+        return fixed is None or fixed.embedder is not None
 
     def use(self, embedder: Embedder) -> None:
         """Use this embedder instead of the one that the settings and the store name."""
@@ -92,23 +93,24 @@ class EmbedderSelection:
         return lean_reason(self._settings.text("embedding.provider"))
 
     @property
-    def _is_off(self) -> bool:
-        return self._settings.text("embedding.provider") == "none" or bool(self.lean_reason)
+    def _fixed(self) -> ActiveEmbedder | None:
+        """The embedder that was given, or none at all; None where the space decides."""
+        if self._override is None and (self._settings.text("embedding.provider") == "none" or self.lean_reason):
+            return _NO_EMBEDDER
+        return self._override
 
     def last_active(self) -> ActiveEmbedder | None:
         """The embedder of the space that was active when that was last read; None while none was.
 
         For searches: they notice when another space is active.
         """
-        if self._override is not None or self._is_off:
-            return self._override or _NO_EMBEDDER
-        active = self._active
-        return active if active is not None and active.space else None
+        active = self._fixed or self._active
+        return active if active is not None and active.space != "" else None
 
     def active(self) -> ActiveEmbedder:
         """The embedder for the next operation, of the space that is active now. Costs one cheap read."""
-        if self._override is not None or self._is_off:
-            return self._override or _NO_EMBEDDER
+        if (fixed := self._fixed) is not None:
+            return fixed
         space = self._store.vectors.active_space()
         with self._lock:
             if self._active is None or self._active.space != space:

@@ -145,14 +145,11 @@ class Client:
 
         left = max(0.01, deadline - monotonic())
         timeout = httpx2.Timeout(left, connect=min(left, _CONNECT_SECONDS))
-        prepared = self._httpx.build_request(
-            request.method, request.url, headers=dict(request.headers), content=request.body or None, timeout=timeout
-        )
-        response = self._httpx.send(prepared, stream=True)
-        try:
+        headers, content = dict(request.headers), request.body or None
+        with self._httpx.stream(
+            request.method, request.url, headers=headers, content=content, timeout=timeout
+        ) as response:
             body = _read_body(response, deadline, max_bytes)
-        finally:
-            response.close()
         return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
     def _unreachable(self, why: str) -> RequestFailed:

@@ -27,13 +27,11 @@ def model_tables() -> dict[str, Any]:
 def names_a_file(provider: str, model: str) -> bool:
     """Whether a provider would read this model from a path, instead of finding it among packages and pulled models."""
     row = PROVIDERS.get(provider, Provider())
-    return row.in_process and (not row.has_packages or (is_path(model) and not _is_pulled(model)))
-
-
-def _is_pulled(name: str) -> bool:
+    if not (row.in_process and row.has_packages and is_path(model)):
+        return row.in_process and not row.has_packages
     from mindex.providers.hub import pulled_model  # only a name with a slash needs it
 
-    return pulled_model(name) is not None
+    return pulled_model(model) is None
 
 
 def is_path(name: str) -> bool:

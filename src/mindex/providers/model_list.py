@@ -21,7 +21,6 @@ from mindex.providers.packaged_models import BUILT_IN, BUILT_IN_SIZE, BUILT_IN_U
 # What the settings name of the embedder: its model, only its provider, or nothing.
 Choice: TypeAlias = Literal["model", "provider", ""]
 
-_MEGABYTE = 1_000_000
 _LOCAL = "local"
 _SPEEDS = "speeds"
 _ROLES: tuple[Role, ...] = ("embedding", "rerank", "generation")
@@ -54,47 +53,35 @@ def list_models(
 
 
 def _ready_made() -> Iterator[ListedModel]:
-    yield from _packaged()
-    yield from _of_the_hub()
-
-
-def _of_the_hub() -> Iterator[ListedModel]:
-    """Yield the presets, pulled or not, and all other pulled models."""
+    """Yield the built-in model, all that are in packages, the presets of the hub, and all other pulled models."""
+    size, installed = _megabytes(BUILT_IN_SIZE), built_in_files().weights.is_file()
+    name, dimensions = BUILT_IN.name, BUILT_IN.dimensions
+    yield ListedModel(
+        name, "embedding", _LOCAL, dimensions, size, "Apache-2.0", installed, REINSTALL_MINDEX, use=BUILT_IN_USE
+    )
+    for role in _ROLES:
+        for one in packaged_models(role):
+            model, size = one.model, _megabytes(one.size)
+            yield ListedModel(
+                model.name, role, _LOCAL, model.dimensions, size, one.licence, one.installed, one.install, use=one.use
+            )
     pulled = {model.name: model for model in pulled_models()}
     for row in PRESETS:
-        model = pulled.pop(row.name, None)
-        size = round(model.size / _MEGABYTE) if model is not None else row.megabytes
-        yield _hub_model(row.name, row.role, row.dimensions, size, row.licence, installed=model is not None)
-    for model in pulled.values():
-        size = round(model.size / _MEGABYTE)
-        yield _hub_model(visible(model.name), model.role, 0, size, visible(model.licence), installed=True)
+        found = pulled.pop(row.name, None)
+        size = _megabytes(found.size) if found is not None else row.megabytes
+        yield _hub_model(row.name, row.role, row.dimensions, size, row.licence, installed=found is not None)
+    for other in pulled.values():
+        size, licence = _megabytes(other.size), visible(other.licence)
+        yield _hub_model(visible(other.name), other.role, 0, size, licence, installed=True)
+
+
+def _megabytes(size: int) -> int:
+    return round(size / 1_000_000)
 
 
 def _hub_model(name: str, role: Role, dimensions: int, size: int, licence: str, *, installed: bool) -> ListedModel:
     install = f"mindex models pull {name}"
     return ListedModel(name, role, _LOCAL, dimensions, size, licence, installed, install, hub=True)
-
-
-def _packaged() -> Iterator[ListedModel]:
-    size, installed = round(BUILT_IN_SIZE / _MEGABYTE), built_in_files().weights.is_file()
-    yield ListedModel(
-        BUILT_IN.name,
-        "embedding",
-        _LOCAL,
-        BUILT_IN.dimensions,
-        size,
-        "Apache-2.0",
-        installed,
-        REINSTALL_MINDEX,
-        use=BUILT_IN_USE,
-    )
-    for role in _ROLES:
-        for package in packaged_models(role):
-            model, size = package.model, round(package.size / _MEGABYTE)
-            licence, installed, install = package.licence, package.installed, package.install
-            yield ListedModel(
-                model.name, role, _LOCAL, model.dimensions, size, licence, installed, install, use=package.use
-            )
 
 
 def _add_space(listed: list[ListedModel], space: Space) -> None:

@@ -148,22 +148,20 @@ class Server:
         self._key: str | None = None
 
     def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
-        spec = self.spec
-        if spec.address is None:
-            raise spec.error(spec.problem, spec.remedy)
+        spec, address = self.spec, self._address()
         seconds = limits.seconds(spec.timeout)
         outage = self._breaker.admit(seconds, insists=limits.insists)
         if outage is not None:  # nothing has been imported yet, and nothing sent
             raise self._outage_error(outage)
         content = json.dumps(body, allow_nan=False).encode()
-        request = Request("POST", spec.address.at(path), self._headers(spec.address), content)
+        request = Request("POST", address.at(path), self._headers(address), content)
         try:
-            answer = self._send(request, spec.address, seconds, limits)
+            answer = self._send(request, address, seconds, limits)
         except RequestFailed as failure:
             what, hint = self._failure_text(failure, seconds)
             message = f"{spec} {what}"
             if isinstance(failure, Unreachable):
-                message = f"nothing answers at {spec.address} ({failure.why})"
+                message = f"nothing answers at {address} ({failure.why})"
             if failure.down:
                 self._breaker.failed(what, hint)
             else:
@@ -177,10 +175,9 @@ class Server:
 
     def trouble(self) -> str:
         try:
-            if self.spec.address is None:
-                raise self.spec.error(self.spec.problem, self.spec.remedy)
+            address = self._address()
             self.check()
-            self._headers(self.spec.address, sends=False)
+            self._headers(address, sends=False)
         except ProviderError as error:
             return str(error)
         return ""
@@ -193,6 +190,11 @@ class Server:
         outage = self._breaker.outage()
         if outage is not None:
             raise self._outage_error(outage)
+
+    def _address(self) -> Address:
+        if self.spec.address is None:
+            raise self.spec.error(self.spec.problem, self.spec.remedy)
+        return self.spec.address
 
     def _outage_error(self, outage: Outage) -> ProviderError:
         message = f"{self.spec} has failed {outage.failures} times, last: {outage.last}"
