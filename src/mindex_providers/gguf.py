@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mindex.errors import ProviderError
-from mindex.providers.model_files import at_path, checksum, dataclass_of, read_facts, write_facts
+from mindex.providers.cache_files import dataclass_of
+from mindex.providers.model_files import at_path, checksum, read_facts, write_facts
 
 _MAGICS = [struct.pack("<4sI", b"GGUF", version) for version in (2, 3)]
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -56,7 +57,7 @@ def describe(name: str, setting: str) -> GgufModel:
     with at_path(name, hint) as path:
         if not path.is_file():
             raise ProviderError(f"there is no file {path}", hint)
-        model = dataclass_of(read_facts("gguf", [path]), GgufModel)
+        model = dataclass_of((read_facts("gguf", [path]) or {}).get("model"), GgufModel)
         if model is None:
             model = _read_model(path, hint)
             write_facts("gguf", [path], {"model": asdict(model)})

@@ -255,7 +255,7 @@ class Models:
                 embedder = self._providers.embedder(
                     with_short_timeout(selection.permitted(spec) if active.space else configured)
                 )
-                embedder = selection.guarded(embedder, space.model.edition if space is not None else 0)
+                embedder = selection.guarded(embedder, space.model if space is not None else None)
             if isinstance(embedder, CanaryEmbedder | FormerVectors):
                 embedder.load()  # reaches a server that the breaker keeps others from
                 embedder.prove()

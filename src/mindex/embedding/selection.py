@@ -130,7 +130,7 @@ class EmbedderSelection:
             return ActiveEmbedder(fingerprint, self.guarded(embedder), self.configured_spec)
         if before is not None and not before.space and _makes_vectors_of(before.embedder, space.model):
             # The first vectors were our own.
-            return replace(before, space=fingerprint, embedder=self._guarded_for(before.embedder, space.model))
+            return replace(before, space=fingerprint, embedder=self.guarded(before.embedder, space.model))
         if self.mismatch(space):  # it does not serve, but an unknown provider is still an error
             self._providers.embedder(self.configured)
         return ActiveEmbedder(fingerprint, self._embedder_of(space), space.embedder_spec)
@@ -146,7 +146,7 @@ class EmbedderSelection:
         if isinstance(embedder, Unavailable):
             return replace(embedder, model=space.model)
         if embedder is not None and _makes_vectors_of(embedder, space.model):
-            return self._guarded_for(embedder, space.model)
+            return self.guarded(embedder, space.model)
         now = embedder.model.dimensions if embedder is not None else 0
         changed = "is no longer the model that this memory was embedded with"
         if now and now != space.model.dimensions:
@@ -159,10 +159,6 @@ class EmbedderSelection:
         if spec.model or not PROVIDERS.get(spec.provider, Provider()).has_packages:
             return spec
         return replace(spec, model=space.model.name)
-
-    def _guarded_for(self, embedder: Embedder | None, space: Model) -> Embedder | None:
-        named = bool(space.sha256) or embedder is None or not embedder.model.sha256
-        return self.guarded(embedder, space.edition, named=named)
 
     # ── the model that was built in before ────────────────────────────────────────────────────────────────────
 
@@ -237,12 +233,14 @@ class EmbedderSelection:
                 return self.active()
         return active
 
-    def guarded(self, embedder: Embedder | None, edition: int = 0, *, named: bool = True) -> Embedder | None:
-        """The embedder of one edition of a space; it stores no vectors when the model changed behind its name."""
+    def guarded(self, embedder: Embedder | None, space: Model | None = None) -> Embedder | None:
+        """The embedder of a space, or of a new one; it stores no vectors when the model changed behind its name."""
         if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:
             return embedder
         from mindex.embedding.canary import CanaryEmbedder  # a keyword search makes no embedder
 
+        edition = space.edition if space is not None else 0
+        named = space is None or bool(space.sha256) or not embedder.model.sha256
         if isinstance(embedder, CanaryEmbedder):
             return embedder.of(edition, named=named)
         return CanaryEmbedder(embedder, self._store, edition, named=named)

@@ -6,7 +6,7 @@ The card has properties that are measured once with unrelated texts, and kept in
 from pathlib import Path
 
 from mindex.datatypes import Model, VectorArray
-from mindex.providers.cache_files import read_small, small_file
+from mindex.providers.cache_files import small_file
 from mindex.providers.model_files import model_tables
 from mindex.values import dataclass
 
@@ -41,15 +41,6 @@ def background_of(queries: VectorArray, texts: VectorArray) -> tuple[float, floa
 def card_file(provider: str, url: str, model: str, dimensions: int = 0) -> Path:
     """Return where the card of one model on one server is kept between processes."""
     return small_file("cards", provider, url, model, *([str(dimensions)] if dimensions else []))
-
-
-def read_card(file: Path) -> Card | None:
-    found = read_small(file) or {}
-    dimensions, mean, std = (found.get(name) for name in ("dimensions", "mean", "std"))
-    if not isinstance(dimensions, int) or not isinstance(mean, int | float) or not isinstance(std, int | float):
-        return None
-    sensible = 0 < dimensions <= MAX_DIMENSIONS and -1 <= mean <= 1 and _MIN_DEVIATION <= std <= 1
-    return Card(dimensions, float(mean), float(std)) if sensible else None
 
 
 # ── what a name tells ─────────────────────────────────────────────────────────────────────────────────────────

@@ -5,10 +5,11 @@ from dataclasses import asdict, replace
 
 from mindex.datatypes import Model
 from mindex.errors import ProviderError
+from mindex.providers.cache_files import dataclass_of
 from mindex.providers.embed.local import OUTPUTS, POOLED, POOLED_OUTPUT, LocalEmbedder
 from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, background_of, space
 from mindex.providers.hub import Preset
-from mindex.providers.model_files import dataclass_of, write_facts
+from mindex.providers.model_files import write_facts
 from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
 from mindex.providers.onnx.folder import ModelFolder
 
@@ -26,7 +27,7 @@ def open_folder(folder: ModelFolder) -> tuple[Model, ModelFiles]:
     """Return the space and the files of the model in a folder. Raises ProviderError that says what the folder lacks."""
     known = repr(folder.preset)
     facts = folder.cached_facts()
-    model = dataclass_of(facts, Model)
+    model = dataclass_of((facts or {}).get("model"), Model)
     if facts is None or model is None or facts.get("preset") != known:
         facts = folder.read_facts()
         model = _measured(folder, folder.files(facts))

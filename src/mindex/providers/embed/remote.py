@@ -11,7 +11,7 @@ from time import monotonic
 from mindex.datatypes import Model, VectorArray
 from mindex.errors import EmbeddingError
 from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
-from mindex.providers.cache_files import write_small
+from mindex.providers.cache_files import dataclass_of, read_small, write_small
 from mindex.providers.embed.base import Embedder
 from mindex.providers.embed.model_cards import (
     MAX_DIMENSIONS,
@@ -19,7 +19,6 @@ from mindex.providers.embed.model_cards import (
     Card,
     background_of,
     card_file,
-    read_card,
     space,
 )
 from mindex.providers.known_servers import server_spec
@@ -176,7 +175,7 @@ class RemoteEmbedder:
 
     def _known_card(self) -> Card | None:
         if self._card is None and self._reads_card_file:
-            self._card = read_card(self._card_file)
+            self._card = dataclass_of(read_small(self._card_file), Card)
         return self._card
 
     def _ensure_card(self, limits: Limits) -> None:
@@ -211,7 +210,9 @@ class RemoteEmbedder:
         card = self._card
         if card is None or card.dimensions == dimensions:
             return
-        fresh = read_card(self._card_file)  # another process may have re-embedded everything in the meantime
+        fresh = dataclass_of(
+            read_small(self._card_file), Card
+        )  # another process may have re-embedded everything in the meantime
         if fresh is None or fresh.dimensions != dimensions:
             message = f"now answers with {dimensions} dimensions, it was {card.dimensions}"
             raise self._error(message, "run `mindex reembed`")
