@@ -199,8 +199,10 @@ class Models:
         # As a database keeps it: a model that is a folder or a file is known by its whole path.
         spec = self._selection.configured_spec
         configured["embedding"] = replace(configured["embedding"], model=spec.model)
+        is_set = self._settings.is_set
+        chosen: Choice = "model" if is_set("embedding.model") else "provider" if is_set("embedding.provider") else ""
         listed = []
-        for one in list_models(list(configured.items()), self._store.vectors.spaces(), self._chosen_by()):
+        for one in list_models(list(configured.items()), self._store.vectors.spaces(), chosen):
             settings = configured[one.role]
             ours = one.configured or one.default
             named = settings if ours else replace(settings, provider=one.provider, model=one.name, url="")
@@ -209,12 +211,6 @@ class Models:
             measured = measure and one.installed and (ours or bool(one.install))
             listed.append(with_speed(one, named if measured else None, report))
         return tuple(listed)
-
-    def _chosen_by(self) -> Choice:
-        """Which setting names the embedder; '' for the default."""
-        if self._settings.is_set("embedding.model"):
-            return "model"
-        return "provider" if self._settings.is_set("embedding.provider") else ""
 
     # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -46,14 +46,10 @@ class Indexer:
         self._project = project
         self._max_bytes = project.max_bytes(max_bytes) if project else max_bytes
         self._redactor = redactor
+        self.project_notes = project.notes if project else ()  # what of the project's file is ignored, and why
         self.written_chunks: list[str] = []  # ids of the chunks of new and changed files
         # Everything beside a file's bytes that decides its chunks.
         self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}t{TYPE_RULES_VERSION}-{redactor.version}"
-
-    @property
-    def project_notes(self) -> tuple[str, ...]:
-        """What of the project's file is ignored, and why."""
-        return self._project.notes if self._project else ()
 
     def index(
         self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None

@@ -107,7 +107,7 @@ class PulledModel:
 
     @property
     def folder(self) -> Path:
-        return model_folder(self.name, self.revision)
+        return hub_folder() / f"{_file_name(self.name)}@{self.revision[:_REVISION_DIGITS]}"
 
     @property
     def size(self) -> int:
@@ -131,10 +131,6 @@ class PulledModel:
 
 def hub_folder() -> Path:
     return cache_folder() / "hub"
-
-
-def model_folder(name: str, revision: str) -> Path:
-    return hub_folder() / f"{_file_name(name)}@{revision[:_REVISION_DIGITS]}"
 
 
 def lock_file(name: str) -> Path:

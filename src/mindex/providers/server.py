@@ -231,7 +231,11 @@ class Server:
         """Return the reply's JSON value, or raise what its status means."""
         status = reply.status
         if 200 <= status < 300:
-            return self._without_error(parse_json(reply.body), reply)
+            answer = parse_json(reply.body)
+            # Some servers report an error under a status of success.
+            if isinstance(answer, Mapping) and (answer.get("error") or answer.get("success") is False):
+                raise self.invalid_answer(f"answers with an error ({self._server_message(reply.body)})")
+            return answer
         reason = self._server_message(reply.body)
         if status in (400, 413, 422) or (status >= 500 and re.search(f"{_TOO_LONG}|{_NOT_A_NUMBER}", reason)):
             raise Rejected(status, reason)
@@ -250,12 +254,6 @@ class Server:
         if status >= 500 or status == 408:
             raise RequestFailed(f"failed ({status}: {reason})", "look into its log", again=True, wait=wait)
         raise self.spec.error(f"{self.spec} answers with status {status} ({reason})", "check its address")
-
-    def _without_error(self, answer: object, reply: Reply) -> object:
-        """Return the answer; raise for one that reports an error under a status of success, as some servers do."""
-        if isinstance(answer, Mapping) and (answer.get("error") or answer.get("success") is False):
-            raise self.invalid_answer(f"answers with an error ({self._server_message(reply.body)})")
-        return answer
 
     def _client_for(self, address: Address) -> Client:
         with self._lock:
