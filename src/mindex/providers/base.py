@@ -105,44 +105,38 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
     provider = settings.provider
     if provider == "none":
         return None
-    if provider not in BY_ROLE[role] and not _is_extension(role, provider):
-        known = ", ".join(["none", *BY_ROLE[role]])
-        unknown = ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
-        if role == "embedding":
-            raise unknown
-        return unavailable(role, settings, settings.model, unknown)
-    row = PROVIDERS.get(provider, Provider())
-    if role == "embedding" and not row.embeds:
-        hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
-        chats = EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
-        return unavailable(role, settings, settings.model or "none", chats)
+    row, name = PROVIDERS.get(provider, Provider()), settings.model or "none"
     try:
+        if role == "embedding" and not row.embeds:
+            hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
+            raise EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
         return maker(role, provider)(settings)
     except ConfigError as error:
         if role == "embedding":
             raise
         return unavailable(role, settings, settings.model, error)
     except ProviderError as error:
-        path = Path(settings.model)
-        name = path.name if row.has_packages else path.stem  # of a folder, or of a file
+        if row.in_process:  # a folder, or a file
+            path = Path(settings.model)
+            name = path.name if row.has_packages else path.stem
         return unavailable(role, settings, name, error)
 
 
 def maker(role: Role, provider: str) -> Callable[[ProviderSettings], Any]:
-    """Return the function that makes a provider's models. Raises ConfigError for one whose extension is missing."""
+    """Return the function that makes a provider's models.
+
+    Raises ConfigError for an unknown provider, and for one whose extension is missing.
+    """
     if provider in BY_ROLE[role] and not PROVIDERS[provider].package:
         create: Callable[[ProviderSettings], Any] = import_module(module_of(role, provider)).create
         return create
-    from mindex.entry_points import load  # most providers are the core's
+    from mindex.entry_points import is_registered, load  # most providers are the core's
 
+    if provider not in BY_ROLE[role] and not is_registered(_GROUPS[role], provider):
+        known = ", ".join(["none", *BY_ROLE[role]])
+        raise ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
     made: Callable[[ProviderSettings], Any] = load(_GROUPS[role], provider)
     return made
-
-
-def _is_extension(role: Role, provider: str) -> bool:
-    from mindex.entry_points import is_registered  # as above
-
-    return is_registered(_GROUPS[role], provider)
 
 
 @contextmanager
