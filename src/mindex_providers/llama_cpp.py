@@ -60,7 +60,9 @@ class LlamaServer:
     def __init__(self, role: Role, model: GgufModel, timeout: float, name: str = "") -> None:
         """`name` replaces the model's name where more than the file decides what is cached under it."""
         self.spec = ServerSpec(role, "llama-cpp", name or model.name, None, timeout, title=model.title)
-        self._process = _process_for(model, role)
+        with _registering:  # one process of this program for a model in a role; the first request starts it
+            key = (f"{model.path}@{model.sha256}", role)
+            self._process = _processes.setdefault(key, LlamaProcess(model, role))
 
     @property
     def is_down(self) -> bool:
@@ -119,12 +121,6 @@ class LlamaServer:
 
 _processes: dict[tuple[str, Role], LlamaProcess] = {}
 _registering = threading.Lock()
-
-
-def _process_for(model: GgufModel, role: Role) -> LlamaProcess:
-    """Return the one process of this program for a model in a role. The first request starts it."""
-    with _registering:
-        return _processes.setdefault((f"{model.path}@{model.sha256}", role), LlamaProcess(model, role))
 
 
 @atexit.register

@@ -168,9 +168,9 @@ class Models:
             model.repo,
             model.revision,
             model.licence,
-            bytes=model.size,
-            downloaded=done.downloaded,
-            folder=str(model.folder),
+            model.size,
+            done.downloaded,
+            str(model.folder),
             use=f"set rerank.provider to local and rerank.model to {model.name}",
         )
         if model.role == "rerank":

@@ -91,11 +91,6 @@ class Unavailable:
         return ERRORS[self.role](self.message, self.hint)
 
 
-def unavailable(role: Role, settings: ProviderSettings, name: str, error: MindexError) -> Unavailable:
-    """Return the stand-in for the model of this name, which raises the given error as one of the role."""
-    return Unavailable(Model(settings.provider, name, dimensions=0), error.message, error.hint, role)
-
-
 def create_model(role: Role, settings: ProviderSettings) -> Any:
     """Import the provider's module now and return the model that it creates; None for the provider `none`.
 
@@ -106,6 +101,7 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
     if provider == "none":
         return None
     row, name = PROVIDERS.get(provider, Provider()), settings.model or "none"
+    failure: MindexError
     try:
         if role == "embedding" and not row.embeds:
             hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
@@ -114,12 +110,13 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
     except ConfigError as error:
         if role == "embedding":
             raise
-        return unavailable(role, settings, settings.model, error)
+        name, failure = settings.model, error
     except ProviderError as error:
         if row.in_process:  # a folder, or a file
             path = Path(settings.model)
             name = path.name if row.has_packages else path.stem
-        return unavailable(role, settings, name, error)
+        failure = error
+    return Unavailable(Model(provider, name, dimensions=0), failure.message, failure.hint, role)
 
 
 def maker(role: Role, provider: str) -> Callable[[ProviderSettings], Any]:
