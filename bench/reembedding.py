@@ -17,7 +17,7 @@ from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder
 from mindex.providers.factory import ConfiguredProviders
-from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS
+from mindex.providers.packaged_models import BUILT_IN, packaged_models
 
 _LOT = 8
 # What the store was embedded with before; it gets no more requests.
@@ -87,9 +87,10 @@ def _rate(count: int, timings: Timings) -> str:
 def search_meanwhile(ground: Ground) -> Row:
     """Idle before and after, the other process between; it has far more to embed than there is time for."""
     target = "every answer hybrid"
-    model, package = EMBEDDERS[0]
+    package = packaged_models("embedding")[0]
+    model = package.model
     if not package.installed:
-        skipped = f"skipped: {package.name} is not installed; {package.install}"
+        skipped = f"skipped: {model.name} is not installed; {package.install}"
         return Row("meanwhile", "searching while another process re-embeds", "–", "–", target, None, skipped)
     scratch = ground.scratch("meanwhile")
     database = Path(shutil.copyfile(ground.store(ground.sizes.small), scratch / "memory.db"))

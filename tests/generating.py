@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mindex.memory import Memory
-from mindex.providers.generate.chat import READY
+from mindex.providers.generate.remote import READY
 
 MODEL = "scripted"
 

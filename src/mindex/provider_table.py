@@ -18,7 +18,6 @@ class Provider:
     key_variables: tuple[str, ...] = ()  # environment variables that usually hold its key
     in_process: bool = False  # runs on this machine: it takes time to load, but has no address and does not hang
     has_packages: bool = False  # offers models that are installed as packages, beside those that are files
-    module: str = ""  # the provider whose modules it shares; by default they have its own name
     package: str = ""  # the extension package that has its modules; '' for the core
     embeds: bool = True  # False: it can be named as an embedder, and says that it is none
     shortens_vectors: bool = False  # can return shorter vectors than its model has
@@ -40,10 +39,10 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "llama-cpp": Provider(in_process=True, package="mindex_providers"),
     "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), shortens_vectors=True),
-    "azure": Provider(key_variables=("AZURE_OPENAI_API_KEY",), module="openai", shortens_vectors=True),
+    "azure": Provider(key_variables=("AZURE_OPENAI_API_KEY",), shortens_vectors=True),
     "ollama": Provider("http://127.0.0.1:11434", ("OLLAMA_API_KEY",), shortens_vectors=True),
-    "lmstudio": Provider("http://127.0.0.1:1234/v1", module="openai"),
-    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), module="openai", embeds=False),
+    "lmstudio": Provider("http://127.0.0.1:1234/v1"),
+    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), embeds=False),
     "cloudflare": Provider("https://api.cloudflare.com", ("CLOUDFLARE_API_TOKEN",), package="mindex_providers"),
     "http": Provider(),
 }
@@ -68,8 +67,8 @@ def provider_names(role: Role) -> str:
 
 
 def module_of(role: Role, provider: str) -> str:
-    """Return the module whose `create(settings)` makes the models of a provider in a role."""
-    return f"mindex.providers.{_PACKAGES[role]}.{PROVIDERS[provider].module or provider.replace('-', '_')}"
+    """Return the module of the core whose `create(settings)` makes the models of a provider in a role."""
+    return f"mindex.providers.{_PACKAGES[role]}.{'local' if PROVIDERS[provider].in_process else 'remote'}"
 
 
 def default_url(provider: str) -> str:

@@ -17,25 +17,11 @@ from time import monotonic
 
 from mindex.datatypes import Role
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import (
-    DEFAULT_LIMITS,
-    ERRORS,
-    Address,
-    Client,
-    Limits,
-    Rejected,
-    Reply,
-    Request,
-    RequestFailed,
-    ServerSpec,
-    TimedOut,
-    error_text,
-    parse_address,
-    parse_json,
-    quotation,
-    raise_as,
-    usable_cores,
-)
+from mindex.foreign_text import quotation
+from mindex.providers.addresses import Address, parse_address
+from mindex.providers.base import ERRORS, raise_as, usable_cores
+from mindex.providers.http import Client, Reply, Request, RequestFailed, TimedOut, parse_json
+from mindex.providers.server import DEFAULT_LIMITS, Limits, Rejected, ServerSpec, error_text
 from mindex_providers.gguf import GgufModel
 
 INSTALL = "run: pip install 'mindex[llama-cpp]'"
@@ -74,7 +60,9 @@ class LlamaServer:
     def __init__(self, role: Role, model: GgufModel, timeout: float, name: str = "") -> None:
         """`name` replaces the model's name where more than the file decides what is cached under it."""
         self.spec = ServerSpec(role, "llama-cpp", name or model.name, None, timeout, title=model.title)
-        self._process = _process_for(model, role)
+        with _registering:  # one process of this program for a model in a role; the first request starts it
+            key = (f"{model.path}@{model.sha256}", role)
+            self._process = _processes.setdefault(key, LlamaProcess(model, role))
 
     @property
     def is_down(self) -> bool:
@@ -133,12 +121,6 @@ class LlamaServer:
 
 _processes: dict[tuple[str, Role], LlamaProcess] = {}
 _registering = threading.Lock()
-
-
-def _process_for(model: GgufModel, role: Role) -> LlamaProcess:
-    """Return the one process of this program for a model in a role. The first request starts it."""
-    with _registering:
-        return _processes.setdefault((f"{model.path}@{model.sha256}", role), LlamaProcess(model, role))
 
 
 @atexit.register

@@ -14,8 +14,8 @@ from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
 from mindex.present.reports import models_text
 from mindex.providers.base import full_name
-from mindex.providers.hub.presets import PRESETS
-from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
+from mindex.providers.hub import PRESETS
+from mindex.providers.packaged_models import packaged_models
 from tests.cli.conftest import Mindex
 from tests.providers.onnx_models import embedder
 from tests.running import is_one_error
@@ -161,10 +161,9 @@ def test_a_ready_made_model_has_the_names_people_use(
 def test_the_guide_names_every_ready_made_model_with_its_install_command() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
     rows = [line for line in guide.splitlines() if line.startswith("| ") and line.count("|") == 4]
-    for model, package in EMBEDDERS:
-        assert any(f"`{model.name}`" in row and f"`{package.install}`" in row for row in rows), model.name
-    for package in RERANKERS:
-        assert any(f"`{package.name}`" in row and f"`{package.install}`" in row for row in rows), package.name
+    for package in (*packaged_models("embedding"), *packaged_models("rerank")):
+        name = package.model.name
+        assert any(f"`{name}`" in row and f"`{package.install}`" in row for row in rows), name
     for short in ("minilm", "bge-small", "arctic-s"):
         assert f"(`{short}`)" in guide
     llama_cpp = pytest.importorskip("mindex_providers.llama_cpp")
@@ -231,8 +230,7 @@ def test_spaces_of_unknown_providers_are_listed(mindex: Mindex, database: str) -
 @pytest.mark.model
 def test_measured_speed_is_listed_from_then_on(mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
-    monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
-    monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.model_list.packaged_models", lambda _: ())
     monkeypatch.setattr("mindex.providers.model_list.PRESETS", ())
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
     assert "milliseconds" not in one(mindex("models", "--json").json["models"], "mindex-minilm")
@@ -250,8 +248,7 @@ def test_a_model_that_cannot_be_measured_does_not_stop_the_others(
     mindex: Mindex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
-    monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
-    monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.model_list.packaged_models", lambda _: ())
     monkeypatch.setenv("MINDEX_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("MINDEX_RERANK_PROVIDER", "http")
     monkeypatch.setenv("MINDEX_RERANK_URL", "http://127.0.0.1:9/v1/rerank")

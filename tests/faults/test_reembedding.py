@@ -18,7 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mindex.datatypes import Answer
 from mindex.memory import Memory
-from mindex.providers.packaged_models import BGE_SMALL, BUILT_IN
+from mindex.providers.packaged_models import BUILT_IN
 from tests.conftest import HANDBOOK
 from tests.mcp.conftest import structured
 from tests.running import finish, run, start, wait_until
@@ -142,7 +142,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         answers = {"first": reference(memory)}
         wait_until(lambda: len(searching.lines()) > 8, within=60, what="a first round of answers")
 
-        process = start("--db", db, "reembed", "--model", BGE_SMALL.name, program=_HALF_WAY)
+        process = start("--db", db, "reembed", "--model", "bge-small-en-v1.5", program=_HALF_WAY)
         wait_until(lambda: _gathered(memory) > 0, within=60, what="the first new vectors")
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -151,7 +151,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         assert memory.store.vectors.active_space() == BUILT_IN.fingerprint
         assert all(same(one, other) for one, other in zip(reference(memory), answers["first"], strict=True))
         status = run("--db", db, "status", "--json").json
-        assert status["embedding"]["reembedding"] == {"to": f"local/{BGE_SMALL.name}", "done": gathered, "total": 74}
+        assert status["embedding"]["reembedding"] == {"to": "local/bge-small-en-v1.5", "done": gathered, "total": 74}
 
         resumed = run("--db", db, "reembed", "--json").json
         assert resumed["embedded"] == 74 - gathered
@@ -159,7 +159,7 @@ def test_there_and_back_while_another_process_searches_and_with_a_kill_half_way(
         _until_it_answers_like(searching, answers["second"])
 
         back = run("--db", db, "reembed", "--model", BUILT_IN.name, "--json").json
-        assert (back["from"], back["embedded"]) == (f"local/{BGE_SMALL.name}", 74)
+        assert (back["from"], back["embedded"]) == ("local/bge-small-en-v1.5", 74)
         _until_it_answers_like(searching, answers["first"])
         searching.end()
 
@@ -202,7 +202,7 @@ async def test_a_server_that_runs_answers_from_the_new_space_without_a_restart(d
 
     async with Client(parameters) as client:
         first = await asked(client)
-        process = start("--db", db, "reembed", "--model", BGE_SMALL.name)
+        process = start("--db", db, "reembed", "--model", "bge-small-en-v1.5")
         meanwhile = []
         while process.poll() is None:
             meanwhile.append(await asked(client))
@@ -212,6 +212,6 @@ async def test_a_server_that_runs_answers_from_the_new_space_without_a_restart(d
     assert first != second
     assert len(meanwhile) > 1
     assert all(found in (first, second) for found in meanwhile)
-    assert status["embedding"]["model"] == BGE_SMALL.name
+    assert status["embedding"]["model"] == "bge-small-en-v1.5"
     with Memory(db) as memory:
         assert [id_ for id_, _ in second] == [hit.record.id for hit in memory.search(QUESTIONS[0]).hits]

@@ -18,10 +18,9 @@ from mindex.errors import EmbeddingError, MindexError, RerankError, UsageError
 from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
-from mindex.providers.embed.known_models import space
 from mindex.providers.embed.local import POOLED
-from mindex.providers.hub.presets import PRESETS, Preset
-from mindex.providers.hub.pulled import PulledModel, hub_folder, pulled_model
+from mindex.providers.embed.model_cards import space
+from mindex.providers.hub import PRESETS, Preset, PulledModel, hub_folder, pulled_model
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex_providers.hub import client
 from mindex_providers.hub.pull import pull

@@ -30,7 +30,7 @@ from mindex.providers.generate.base import Generator, Prompt, create_generator
 from mindex.providers.rerank.base import Reranker, create_reranker
 from mindex_providers import llama_cpp
 from mindex_providers.embed.llama_cpp import LlamaEmbedder
-from mindex_providers.gguf import describe, read_head
+from mindex_providers.gguf import describe
 from mindex_providers.llama_cpp import stop_servers
 from tests.conftest import write
 from tests.mindex_providers.gguf_models import Entry, bert_gguf, write_gguf
@@ -144,15 +144,14 @@ def test_a_file_that_is_not_there(own_cache: Path, tmp_path: Path) -> None:
         (b"", "is not a GGUF file"),
         (b"not a model at all", "is not a GGUF file"),
         (b"PK\x03\x04" + bytes(100), "is not a GGUF file"),
-        (b"GGUF", "is a GGUF file that ends too early"),
-        (b"GGUF" + struct.pack("<IQQ", 1, 1, 1), "is a GGUF file of the unsupported version 1"),
+        (b"GGUF", "is not a GGUF file"),
+        (b"GGUF" + struct.pack("<IQQ", 1, 1, 1), "is not a GGUF file of version 2 or 3"),
         (b"GGUF" + struct.pack("<IQQ", 3, 1, 2**60), "is a damaged GGUF file"),
         (b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", 2**62), "is a damaged GGUF file"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "is a GGUF file that ends too early"),
-        (100_000, "is a GGUF file that ends too early"),
-        (50_000_000, "is a GGUF file that ends too early"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "is a damaged GGUF file"),
+        (100_000, "is a damaged GGUF file"),
     ],
-    ids=["empty", "text", "zip", "magic", "old", "values", "name", "nothing", "head", "half"],
+    ids=["empty", "text", "zip", "magic", "old", "values", "name", "nothing", "head"],
 )
 def test_a_file_that_is_not_gguf_or_ends_too_early(
     own_cache: Path, tmp_path: Path, content: bytes | int, reason: str
@@ -174,7 +173,7 @@ def test_no_bytes_make_reading_a_head_fail_in_another_way(
     for head in (struct.pack("<IQQ", 3, tensors, values), struct.pack("<IQQ", 3, 1, 2)):
         file.write_bytes(b"GGUF" + head + rest)
         with pytest.raises(ProviderError, match=r"random\.gguf"):
-            read_head(file, "a hint")
+            describe(str(file), "embedding.model")
 
 
 @pytest.mark.slow
@@ -182,9 +181,9 @@ def test_what_a_file_says_of_itself(own_cache: Path, made: Path) -> None:
     written = describe(str(SMOLLM), "generation.model")
     read = describe(str(made / "ms-marco.gguf"), "rerank.model")
 
-    assert (written.architecture, written.tokens, written.dimensions) == ("llama", 8192, 576)
+    assert (written.tokens, written.dimensions) == (8192, 576)
     assert (written.writes, written.judges) == (True, False)
-    assert (read.architecture, read.tokens, read.dimensions) == ("bert", 512, 384)
+    assert (read.tokens, read.dimensions) == (512, 384)
     assert (read.writes, read.judges) == (False, True)
 
 
@@ -344,7 +343,6 @@ def test_a_language_model_embeds_too_and_no_text_is_too_strange() -> None:
     assert vectors.shape == (len(texts), 576) == (len(texts), one.model.dimensions)
     assert vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-5)
-    assert one.cut == 1
     assert one.embed([]).shape == (0, 576)
     assert np.abs(one.embed([texts[-1]])[0] - vectors[-1]).max() < 1e-5
 

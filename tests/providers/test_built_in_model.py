@@ -16,8 +16,7 @@ from mindex.embedding.canary import SENTENCE, CanaryEmbedder
 from mindex.memory import Memory
 from mindex.providers.embed.local import LocalEmbedder
 from mindex.providers.onnx import session
-from mindex.providers.onnx.comparison import is_better
-from mindex.providers.onnx.session import import_runtime, open_session
+from mindex.providers.onnx.session import import_runtime, is_better, open_session
 from mindex.providers.packaged_models import BUILT_IN, BUILT_IN_FOLDER, BUILT_IN_SIZE, built_in_files
 from tests.conftest import HANDBOOK
 from tests.providers import onnx_models

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from mindex.errors import EmbeddingError
-from mindex.providers import entra
+from mindex.providers import keys
 from mindex.providers.base import ProviderSettings
 from mindex.providers.known_servers import server_spec
 from mindex.providers.server import Server
@@ -72,14 +72,14 @@ def identity(monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityEndpoint]:
     endpoint = IdentityEndpoint()
     for name in ("AZURE_OPENAI_API_KEY", "AZURE_SEARCH_API_KEY", "AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(entra, "_credential", None)
-    monkeypatch.setattr(entra, "_failed_at", float("-inf"))
+    monkeypatch.setattr(keys, "_credential", None)
+    monkeypatch.setattr(keys, "_failed_at", float("-inf"))
     with endpoint.serve() as url:
         monkeypatch.setenv("IDENTITY_ENDPOINT", url)
         monkeypatch.setenv("IDENTITY_HEADER", SECRET)
         yield endpoint
-    if entra._credential is not None:
-        entra._credential.close()
+    if keys._credential is not None:
+        keys._credential.close()
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_whether_a_server_could_be_asked_is_said_without_asking_for_a_token(
 
 
 def test_without_a_key_and_an_identity_both_are_named(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entra, "is_installed", lambda: False)
+    monkeypatch.setattr(keys, "can_ask_identity", lambda: False)
     monkeypatch.delenv("AZURE_OPENAI_API_KEY", raising=False)
     with pytest.raises(EmbeddingError, match=r"AZURE_OPENAI_API_KEY in the environment.* or sign in with an Entra"):
         azure_server(server.url).post("/embeddings", {"model": "ada", "input": ["a"]})

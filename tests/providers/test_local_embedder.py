@@ -19,7 +19,7 @@ from mindex.errors import EmbeddingError
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import create_embedder
 from mindex.providers.embed.local import LocalEmbedder
-from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS, MINILM, built_in_files
+from mindex.providers.packaged_models import BUILT_IN, MINILM, built_in_files, packaged_models
 
 pytestmark = pytest.mark.model
 
@@ -90,7 +90,7 @@ def test_a_vector_has_the_models_dimensions_and_length_one(embedder: LocalEmbedd
 
 def test_the_vectors_of_all_minilm_are_those_of_the_published_model(cache: Path) -> None:
     """The model card's example, with the cosines the full-precision model is known for."""
-    (package,) = [package for model, package in EMBEDDERS if model == MINILM]
+    (package,) = [package for package in packaged_models("embedding") if package.model == MINILM]
     embedder = LocalEmbedder(MINILM, package.files, cache_dir=cache.with_name(f"{cache.name}-minilm"))
     person = embedder.embed_query("That is a happy person")
     others = embedder.embed(["That is a happy dog", "That is a very happy person", "Today is a sunny day"])

@@ -18,7 +18,7 @@ from mindex.memory import Memory
 from mindex.providers.base import ProviderSettings
 from mindex.providers.embed.base import Embedder, create_embedder
 from mindex.providers.embed.local import LocalEmbedder, pool
-from mindex.providers.packaged_models import EMBEDDERS, RERANKERS
+from mindex.providers.packaged_models import packaged_models
 from tests.providers import onnx_models
 from tests.providers.onnx_models import INPUTS, INT32, WORDS, rows, settings, tokenizer
 
@@ -239,15 +239,6 @@ def test_changed_settings_of_a_folder_are_seen(tmp_path: Path) -> None:
     assert local(folder).model.pooling == "cls"
 
 
-def test_texts_that_were_cut_are_counted(tmp_path: Path) -> None:
-    embedder = local(onnx_models.embedder(tmp_path / "words"))
-    assert isinstance(embedder, LocalEmbedder)
-
-    embedder.embed(["cache " * 254, "cache " * 255, "cache " * 9_000, ""])
-
-    assert embedder.cut == 2
-
-
 def test_an_empty_text_has_a_vector_even_if_the_tokenizer_adds_nothing(tmp_path: Path) -> None:
     embedder = local(onnx_models.embedder(tmp_path / "words", words=tokenizer(special=False)))
 
@@ -449,7 +440,7 @@ def test_a_model_that_is_not_installed_says_how_it_is(monkeypatch: pytest.Monkey
     monkeypatch.setattr(metadata, "distribution", nowhere)
 
     assert fails(name) == f"the embedding model {name} is not installed; run: {line}"
-    assert not any(package.installed for package in (*RERANKERS, *(package for _, package in EMBEDDERS)))
+    assert not any(package.installed for package in (*packaged_models("rerank"), *packaged_models("embedding")))
 
 
 def test_files_that_are_gone_from_an_installed_package_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,7 +449,7 @@ def test_files_that_are_gone_from_an_installed_package_say_so(tmp_path: Path, mo
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     assert "tokenizer.json cannot be read" in fails(BGE)
-    assert not EMBEDDERS[1][1].installed
+    assert not packaged_models("embedding")[1].installed
 
 
 @pytest.mark.slow

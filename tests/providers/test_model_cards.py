@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from mindex.errors import EmbeddingError
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.model_cards import UNRELATED
+from mindex.providers.embed.model_cards import UNRELATED, space
 from tests.providers.remote_embedders import loaded, ollama
 from tests.providers.servers import ModelServer, changed, hang, late, status
 from tests.running import wait_until

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from mindex.datatypes import Check, Model, RecordVectors
 from mindex.datatypes.spaces import EmbedderSpec
 from mindex.memory import Memory
-from mindex.providers.model_check import all_at_once
+from mindex.providers.model_check import ModelCheck, run_checks
 from tests.providers.servers import Handler, ModelServer, Trick, hang, html, status
 
 NAMES = {"embedding": "embedding model", "rerank": "reranker", "generation": "language model"}
@@ -179,11 +178,7 @@ def test_vectors_of_an_unused_space_are_reported_and_optimize_removes_them(tmp_p
 
 
 def test_checks_come_in_the_given_order_however_long_they_take() -> None:
-    def slow(name: str, seconds: float) -> Callable[[], Check]:
-        def check() -> Check:
-            time.sleep(seconds)
-            return Check(name, True, "")
+    def slow(name: str, seconds: float) -> ModelCheck:
+        return ModelCheck("embedding", name, lambda: time.sleep(seconds), seconds=5)
 
-        return check
-
-    assert [one.name for one in all_at_once([slow("a", 0.1), slow("b", 0), slow("c", 0.05)])] == ["a", "b", "c"]
+    assert [one.name for one in run_checks([slow("a", 0.1), slow("b", 0), slow("c", 0.05)])] == ["a", "b", "c"]

@@ -14,7 +14,7 @@ from mindex.datatypes import Model, RecordVectors
 from mindex.datatypes.spaces import EmbedderSpec
 from mindex.errors import EmbeddingError
 from mindex.memory import Memory
-from mindex.providers.packaged_models import BGE_SMALL
+from mindex.providers.packaged_models import packaged_models
 from tests.providers.conftest import Again
 from tests.providers.onnx_models import embedder
 from tests.providers.servers import ModelServer
@@ -31,7 +31,7 @@ def opened(again: Again, alone: Path) -> Callable[..., Memory]:
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail the test when a model that is a file is opened."""
-    for machinery in ("mindex.providers.embed.onnx_folder.model_folder", "mindex_providers.embed.llama_cpp.describe"):
+    for machinery in ("mindex.providers.onnx.folder.model_folder", "mindex_providers.embed.llama_cpp.describe"):
         monkeypatch.setattr(machinery, lambda *_: pytest.fail("a model's file was opened"))
 
 
@@ -93,8 +93,7 @@ def test_a_half_done_change_to_a_path_is_not_taken_up_because_the_database_says_
 
 @pytest.mark.usefixtures("unread")
 def test_no_path_is_read_to_measure_it(opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindex.providers.packaged_models.EMBEDDERS", ())
-    monkeypatch.setattr("mindex.providers.packaged_models.RERANKERS", ())
+    monkeypatch.setattr("mindex.providers.model_list.packaged_models", lambda _: ())
     monkeypatch.setattr("mindex.providers.model_list._ROUNDS", 1)
     memory = opened()
     named_by_a_file(memory, EmbedderSpec("local", "/tmp/evil"), name="/tmp/evil")
@@ -133,7 +132,10 @@ def test_a_change_to_a_path_says_what_the_settings_have_to_name_from_then_on(
 def test_a_packaged_model_is_loaded_even_if_only_the_database_names_it(
     opened: Callable[..., Memory], tmp_path: Path
 ) -> None:
-    env = {"MINDEX_DB": str(tmp_path / "memory.db"), "MINDEX_EMBEDDING_MODEL": BGE_SMALL.name}
+    env = {
+        "MINDEX_DB": str(tmp_path / "memory.db"),
+        "MINDEX_EMBEDDING_MODEL": packaged_models("embedding")[1].model.name,
+    }
     assert run("add", "the choir sings at night", env=env).code == 0
     answer = opened().search("which choir sings?", floor=0)
     assert (answer.tier, answer.notes) == ("hybrid", ())

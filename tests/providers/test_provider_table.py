@@ -43,7 +43,7 @@ def test_a_provider_that_is_not_a_server_has_no_default_address() -> None:
 
 
 def test_a_compatible_server_needs_a_row_and_a_name_alone(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(cast(dict[str, Provider], PROVIDERS), "new", Provider("https://new.example", module="openai"))
+    monkeypatch.setitem(cast(dict[str, Provider], PROVIDERS), "new", Provider("https://new.example"))
     monkeypatch.setitem(cast(dict[Role, tuple[str, ...]], BY_ROLE), "embedding", ("new",))
     embedder = create_embedder(ProviderSettings("new", "a-model", url=server.url, api_key=server.key))
     assert embedder is not None and embedder.embed_query("a harbour").size == embedder.model.dimensions

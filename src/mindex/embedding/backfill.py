@@ -103,8 +103,13 @@ class Backfill:
     def _embed_batches(self) -> None:
         total = len(self.ids) or self.store.vectors.pending(self.embedder.model) if self.report is not None else 0
         idle = 0
-        while idle < _MAX_IDLE and not self.stop() and (records := self._next_batch(size := self._batch_size())):
-            self._use_embedder_for_writing()
+        while idle < _MAX_IDLE and not self.stop():
+            size = self.batch if self.limit is None else min(self.batch, self.limit - self.embedded)
+            if size <= 0 or not (records := self._next_batch(size)):
+                return
+            if self.for_writing is not None:
+                ready, self.for_writing = self.for_writing(), None
+                self.embedder, self.embedder_spec = ready.embedder or self.embedder, ready.embedder_spec
             stored = self._embed(records)
             idle = 0 if stored else idle + 1  # all of them were deleted or changed in the meantime
             if self.report is not None:
@@ -112,17 +117,7 @@ class Backfill:
             if stored == len(records) and (stored < size or stored == len(self.ids)):
                 return
 
-    def _use_embedder_for_writing(self) -> None:
-        if self.for_writing is not None:
-            ready, self.for_writing = self.for_writing(), None
-            self.embedder, self.embedder_spec = ready.embedder or self.embedder, ready.embedder_spec
-
-    def _batch_size(self) -> int:
-        return self.batch if self.limit is None else min(self.batch, self.limit - self.embedded)
-
     def _next_batch(self, size: int) -> tuple[Record, ...]:
-        if size <= 0:
-            return ()
         pending = self.store.vectors.pending_records(
             self.embedder.model, size + len(self.rejected), entries_only=self.entries_only, ids=self.ids
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from mindex.config import Settings
 from mindex.datatypes import Check, Report, Role
@@ -16,19 +17,16 @@ from mindex.embedding.upgrade import BUILT_IN_SPEC, FormerVectors
 from mindex.errors import MindexError, UsageError
 from mindex.providers.base import IN_PROCESS, ProviderSettings, Unavailable, full_name
 from mindex.providers.embed.base import Embedder
-from mindex.providers.embed.onnx_folder import open_pulled
+from mindex.providers.embed.onnx_folder import open_folder
 from mindex.providers.factory import Providers
-from mindex.providers.generate.base import Generator, create_generator
-from mindex.providers.hub.pulled import PulledModel
-from mindex.providers.model_check import all_at_once, check_embedder, check_generator, check_reranker
+from mindex.providers.generate.base import Generator
+from mindex.providers.hub import PulledModel
+from mindex.providers.model_check import ModelCheck, check_of, run_checks, seconds_for, with_short_timeout
 from mindex.providers.model_list import Choice, is_packaged_or_pulled, list_models, with_speed
-from mindex.providers.rerank.base import Reranker, create_reranker
+from mindex.providers.onnx.folder import pulled_folder
+from mindex.providers.rerank.base import Reranker
 from mindex.store.base import Store
 from mindex.values import dataclass
-
-# A model in this process needs time to load; a server is given only this long to answer a check.
-_LOADING_SECONDS = 60.0
-_ANSWERING_SECONDS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +168,14 @@ class Models:
             model.repo,
             model.revision,
             model.licence,
-            bytes=model.size,
-            downloaded=done.downloaded,
-            folder=str(model.folder),
+            model.size,
+            done.downloaded,
+            str(model.folder),
             use=f"set rerank.provider to local and rerank.model to {model.name}",
         )
         if model.role == "rerank":
             return pulled
-        space, _ = open_pulled(model)
+        space, _ = open_folder(pulled_folder(model))
         other_provider = self._settings.is_set("embedding.provider") and self._selection.configured.provider != "local"
         return replace(
             pulled,
@@ -201,8 +199,10 @@ class Models:
         # As a database keeps it: a model that is a folder or a file is known by its whole path.
         spec = self._selection.configured_spec
         configured["embedding"] = replace(configured["embedding"], model=spec.model)
+        is_set = self._settings.is_set
+        chosen: Choice = "model" if is_set("embedding.model") else "provider" if is_set("embedding.provider") else ""
         listed = []
-        for one in list_models(list(configured.items()), self._store.vectors.spaces(), self._chosen_by()):
+        for one in list_models(list(configured.items()), self._store.vectors.spaces(), chosen):
             settings = configured[one.role]
             ours = one.configured or one.default
             named = settings if ours else replace(settings, provider=one.provider, model=one.name, url="")
@@ -212,12 +212,6 @@ class Models:
             listed.append(with_speed(one, named if measured else None, report))
         return tuple(listed)
 
-    def _chosen_by(self) -> Choice:
-        """Which setting names the embedder; '' for the default."""
-        if self._settings.is_set("embedding.model"):
-            return "model"
-        return "provider" if self._settings.is_set("embedding.provider") else ""
-
     # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def check(self) -> tuple[Check, ...]:
@@ -225,23 +219,26 @@ class Models:
         spaces = self._store.vectors.spaces()
         space = next((one for one in spaces if one.active), None)
         rerank, generation = self._providers.settings("rerank"), self._providers.settings("generation")
-        jobs: list[Callable[[], Check]] = [lambda: self._check_active(space)]
-        if space is not None and self._selection.mismatch(space):
-            jobs.append(lambda: self._check_configured(space))
+        checks = [self._active_check(space)]
+        mismatch = self._selection.mismatch(space).partition(";")[0] if space is not None else ""
+        if mismatch:
+            settings = self._selection.configured
+            make = partial(self._providers.embedder, with_short_timeout(settings))
+            checks.append(ModelCheck("embedding", "configured model", make, seconds_for(settings)))
         if rerank.provider != "none":
-            jobs.append(
-                lambda: check_reranker(lambda: create_reranker(_with_short_timeout(rerank)), _check_seconds(rerank))
-            )
+            checks.append(check_of("rerank", "reranker", rerank))
         if generation.provider != "none":
-            jobs.append(
-                lambda: check_generator(
-                    lambda: create_generator(_with_short_timeout(generation)), _check_seconds(generation)
-                )
-            )
-        return (*all_at_once(jobs), *self._check_vectors(spaces))
+            checks.append(check_of("generation", "language model", generation))
+        results = run_checks(checks)
+        if mismatch:
+            wanted = results[1]
+            failed = replace(wanted, message=f"{mismatch}; and it cannot be had: {wanted.message}")
+            hint = "run `mindex reembed`, or change the settings"
+            results[1] = Check(wanted.name, False, mismatch, hint) if wanted.ok else failed
+        return (*results, *self._check_vectors(spaces))
 
-    def _check_active(self, space: Space | None) -> Check:
-        """Check the embedder in use. A server gets a short time-out; a model in this process is not loaded twice."""
+    def _active_check(self, space: Space | None) -> ModelCheck:
+        """The check of the embedder in use; a model in this process is not loaded twice."""
         selection = self._selection
         configured = selection.configured
 
@@ -252,9 +249,9 @@ class Models:
                 embedder = active.embedder
             else:
                 embedder = self._providers.embedder(
-                    _with_short_timeout(selection.permitted(spec) if active.space else configured)
+                    with_short_timeout(selection.permitted(spec) if active.space else configured)
                 )
-                embedder = selection.guarded(embedder, space.model.edition if space is not None else 0)
+                embedder = selection.guarded(embedder, space.model if space is not None else None)
             if isinstance(embedder, CanaryEmbedder | FormerVectors):
                 embedder.load()  # reaches a server that the breaker keeps others from
                 embedder.prove()
@@ -262,20 +259,8 @@ class Models:
             return embedder
 
         provider = space.embedder_spec.provider if space is not None else configured.provider
-        seconds = _check_seconds(replace(configured, provider=provider))
-        return check_embedder("embedding model", make, space.model if space is not None else None, seconds)
-
-    def _check_configured(self, space: Space) -> Check:
-        """Check the embedder of the settings, where the active space is of another model."""
-        configured = self._selection.configured
-        name = "configured model"
-        check = check_embedder(
-            name, lambda: self._providers.embedder(_with_short_timeout(configured)), None, _check_seconds(configured)
-        )
-        mismatch = self._selection.mismatch(space).partition(";")[0]
-        if check.ok:
-            return Check(name, False, mismatch, "run `mindex reembed`, or change the settings")
-        return Check(name, False, f"{mismatch}; and it cannot be had: {check.message}", check.fix)
+        seconds = seconds_for(replace(configured, provider=provider))
+        return ModelCheck("embedding", "embedding model", make, seconds, space.model if space is not None else None)
 
     def _check_vectors(self, spaces: tuple[Space, ...]) -> Sequence[Check]:
         checks = []
@@ -292,13 +277,3 @@ class Models:
             message = f"vectors of {', '.join(unused)} are left that no search uses"
             checks.append(Check("unused vectors", False, message, "run `mindex optimize`"))
         return checks
-
-
-def _check_seconds(settings: ProviderSettings) -> float:
-    """How long a check waits for a model."""
-    return _LOADING_SECONDS if settings.provider in IN_PROCESS else min(settings.timeout, _ANSWERING_SECONDS)
-
-
-def _with_short_timeout(settings: ProviderSettings) -> ProviderSettings:
-    """The settings with a time-out that is no longer than a check waits."""
-    return replace(settings, timeout=min(settings.timeout, _check_seconds(settings)))

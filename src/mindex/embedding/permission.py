@@ -14,7 +14,6 @@ from mindex.errors import EmbeddingError
 from mindex.provider_table import default_url
 from mindex.providers.addresses import is_remembered, is_this_machine, parse_address
 from mindex.providers.base import ProviderSettings
-from mindex.providers.hub.presets import is_repo
 from mindex.providers.model_files import names_a_file
 
 
@@ -30,6 +29,8 @@ def permitted_settings(spec: EmbedderSpec, configured: ProviderSettings, *, api_
     own = embedder_spec_of(configured)
     same_provider = configured.provider == spec.provider
     if names_a_file(spec.provider, spec.model) and not (same_provider and own.model == spec.model):
+        from mindex.providers.hub import is_repo  # reads the table of models, and only this error needs it
+
         raise EmbeddingError(
             f"this memory was embedded with the model {spec.model}, which the settings do not name",
             f"set embedding.provider to {spec.provider} and embedding.model to {spec.model} if it may be loaded"

@@ -12,11 +12,11 @@ from mindex.datatypes.reports import ReembedReport
 from mindex.datatypes.spaces import EmbedderSpec, Space, space_name
 from mindex.embedding.backfill import BATCH, Backfill, BackfillResult, OnStored, embed
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, is_same
-from mindex.embedding.upgrade import is_former, name_weights, rename_former
+from mindex.embedding.upgrade import name_weights, rename_former
 from mindex.embedding_text import embedding_pieces
 from mindex.errors import EmbeddingError, SpaceChangedError
 from mindex.providers.embed.base import Embedder
-from mindex.providers.packaged_models import BUILT_IN
+from mindex.providers.packaged_models import BUILT_IN, is_former
 from mindex.store.base import Store
 from mindex.store.cache_kinds import QUERY_CACHE
 
@@ -51,8 +51,7 @@ def reembed(
         forget_card()
     source = _active_name(store)
     _rename_active(store, embedder, force=force)
-    edition, named = _edition(store, embedder, force=force)
-    guarded = CanaryEmbedder(embedder, store, edition, named=named)
+    guarded = _guarded(store, embedder, force=force)
     model = guarded.model
     store.vectors.begin_space(model, embedder_spec)
     store.vectors.drop_unused_spaces()  # what an earlier change to another model left
@@ -72,8 +71,7 @@ def reembed(
 
 def plan_reembed(store: Store, embedder: Embedder, *, force: bool = False) -> ReembedReport:
     """How much there is to embed, and roughly how long it takes: a few pieces are embedded to measure."""
-    edition, named = _edition(store, embedder, force=force)
-    model = replace(embedder.model, edition=edition, sha256=embedder.model.sha256 if named else "")
+    model = _guarded(store, embedder, force=force).model
     records = store.vectors.pending(model)
     sample = store.vectors.pending_records(model, _SAMPLED_RECORDS)
     if model.fingerprint == store.vectors.active_space():
@@ -108,7 +106,7 @@ def _rename_active(store: Store, embedder: Embedder, *, force: bool) -> None:
     if space is None or force:
         return
     embedder.load()
-    if embedder.model == BUILT_IN and is_former(space):
+    if embedder.model == BUILT_IN and is_former(space.model):
         rename_former(store, space.model, embedder)
     else:
         name_weights(store, space, embedder)
@@ -145,11 +143,8 @@ def _replace_batch(store: Store, embedder: Embedder, records: tuple[Record, ...]
         return sum(_replace_batch(store, embedder, (record,)) for record in records)
 
 
-def _edition(store: Store, embedder: Embedder, *, force: bool) -> tuple[int, bool]:
-    """Which edition of the space to fill, and whether its fingerprint contains the hash of the weights.
-
-    The vectors that are there may be of another model, or unwanted (`force`).
-    """
+def _guarded(store: Store, embedder: Embedder, *, force: bool) -> CanaryEmbedder:
+    """The embedder of the edition to fill: the vectors of the active one may be of another model, or unwanted."""
     found = _embed_canary(embedder)
     model = embedder.model  # known by now
 
@@ -163,15 +158,16 @@ def _edition(store: Store, embedder: Embedder, *, force: bool) -> tuple[int, boo
         if replace(space.model, edition=0).may_be(replace(model, edition=0))
     ]
     begun = next((space for space in spaces if space.next), None)
-    if begun is not None and agrees(begun):
-        return begun.model.edition, bool(begun.model.sha256)
     active = next((space for space in spaces if space.active), None)
-    if begun is None and not force and (active is None or agrees(active)):
-        return (active.model.edition, bool(active.model.sha256)) if active is not None else (0, True)
+    if begun is None and active is None and not force:
+        return CanaryEmbedder(embedder, store)
+    kept = begun or (None if force else active)
+    if kept is not None and agrees(kept):
+        return CanaryEmbedder(embedder, store, kept.model.edition, named=bool(kept.model.sha256))
     if begun is None and not force:
         message = f"{space_name(model)} has become another model than the one that this memory was embedded with"
         raise EmbeddingError(message, "run `mindex reembed --force` to embed everything again")
-    return max((space.model.edition for space in spaces), default=-1) + 1, True
+    return CanaryEmbedder(embedder, store, max((space.model.edition for space in spaces), default=-1) + 1)
 
 
 def _active_name(store: Store) -> str:

@@ -68,7 +68,8 @@ class EmbedderSelection:
     @property
     def embeds(self) -> bool:
         """Whether there is an embedder. Costs no read."""
-        return self._override is not None or not self._is_off
+        fixed = self._fixed
+        return fixed is None or fixed.embedder is not None
 
     def use(self, embedder: Embedder) -> None:
         """Use this embedder instead of the one that the settings and the store name."""
@@ -92,23 +93,24 @@ class EmbedderSelection:
         return lean_reason(self._settings.text("embedding.provider"))
 
     @property
-    def _is_off(self) -> bool:
-        return self._settings.text("embedding.provider") == "none" or bool(self.lean_reason)
+    def _fixed(self) -> ActiveEmbedder | None:
+        """The embedder that was given, or none at all; None where the space decides."""
+        if self._override is None and (self._settings.text("embedding.provider") == "none" or self.lean_reason):
+            return _NO_EMBEDDER
+        return self._override
 
     def last_active(self) -> ActiveEmbedder | None:
         """The embedder of the space that was active when that was last read; None while none was.
 
         For searches: they notice when another space is active.
         """
-        if self._override is not None or self._is_off:
-            return self._override or _NO_EMBEDDER
-        active = self._active
-        return active if active is not None and active.space else None
+        active = self._fixed or self._active
+        return active if active is not None and active.space != "" else None
 
     def active(self) -> ActiveEmbedder:
         """The embedder for the next operation, of the space that is active now. Costs one cheap read."""
-        if self._override is not None or self._is_off:
-            return self._override or _NO_EMBEDDER
+        if (fixed := self._fixed) is not None:
+            return fixed
         space = self._store.vectors.active_space()
         with self._lock:
             if self._active is None or self._active.space != space:
@@ -128,7 +130,7 @@ class EmbedderSelection:
             return ActiveEmbedder(fingerprint, self.guarded(embedder), self.configured_spec)
         if before is not None and not before.space and _makes_vectors_of(before.embedder, space.model):
             # The first vectors were our own.
-            return replace(before, space=fingerprint, embedder=self._guarded_for(before.embedder, space.model))
+            return replace(before, space=fingerprint, embedder=self.guarded(before.embedder, space.model))
         if self.mismatch(space):  # it does not serve, but an unknown provider is still an error
             self._providers.embedder(self.configured)
         return ActiveEmbedder(fingerprint, self._embedder_of(space), space.embedder_spec)
@@ -144,7 +146,7 @@ class EmbedderSelection:
         if isinstance(embedder, Unavailable):
             return replace(embedder, model=space.model)
         if embedder is not None and _makes_vectors_of(embedder, space.model):
-            return self._guarded_for(embedder, space.model)
+            return self.guarded(embedder, space.model)
         now = embedder.model.dimensions if embedder is not None else 0
         changed = "is no longer the model that this memory was embedded with"
         if now and now != space.model.dimensions:
@@ -158,10 +160,6 @@ class EmbedderSelection:
             return spec
         return replace(spec, model=space.model.name)
 
-    def _guarded_for(self, embedder: Embedder | None, space: Model) -> Embedder | None:
-        named = bool(space.sha256) or embedder is None or not embedder.model.sha256
-        return self.guarded(embedder, space.edition, named=named)
-
     # ── the model that was built in before ────────────────────────────────────────────────────────────────────
 
     def is_upgraded(self, space: Space) -> bool:
@@ -169,9 +167,9 @@ class EmbedderSelection:
 
         Not if the settings name that model and its package is installed.
         """
-        from mindex.embedding.upgrade import is_former  # only if the space has changed
+        from mindex.providers.packaged_models import is_former  # only if the space has changed
 
-        if not self._providers.checks_canaries or not is_former(space):
+        if not self._providers.checks_canaries or not is_former(space.model):
             return False
         return not (self.names_former(space) and self._stand_in_note(space) == "")
 
@@ -181,12 +179,11 @@ class EmbedderSelection:
 
     def _stand_in_note(self, space: Space) -> str:
         """A note if the settings name the former model, whose package is missing; '' otherwise."""
-        from mindex.embedding.upgrade import is_former  # as above
-        from mindex.providers.packaged_models import BUILT_IN, packaged_embedder  # as above
+        from mindex.providers.packaged_models import BUILT_IN, is_former, packaged_model  # as above
 
-        if not (is_former(space) and self.names_former(space)):
+        if not (is_former(space.model) and self.names_former(space)):
             return ""
-        package = packaged_embedder(space.model.name)
+        package = packaged_model("embedding", space.model.name)
         if package is None or package.installed:
             return ""
         return (
@@ -219,10 +216,10 @@ class EmbedderSelection:
             return active
         if isinstance(embedder, upgrade.FormerVectors):
             if not embedder.writes:
-                from mindex.providers.packaged_models import packaged_embedder  # only if its package is missing
+                from mindex.providers.packaged_models import packaged_model  # only if its package is missing
 
                 name = embedder.model.name
-                package = packaged_embedder(name)
+                package = packaged_model("embedding", name)
                 hint = f"run: {package.install}" if package is not None else _REEMBED
                 raise EmbeddingError(f"the settings name {name}, which is not installed", hint)
             if not upgrade.rename_former(self._store, embedder.model, embedder.inner):
@@ -236,12 +233,14 @@ class EmbedderSelection:
                 return self.active()
         return active
 
-    def guarded(self, embedder: Embedder | None, edition: int = 0, *, named: bool = True) -> Embedder | None:
-        """The embedder of one edition of a space; it stores no vectors when the model changed behind its name."""
+    def guarded(self, embedder: Embedder | None, space: Model | None = None) -> Embedder | None:
+        """The embedder of a space, or of a new one; it stores no vectors when the model changed behind its name."""
         if embedder is None or isinstance(embedder, Unavailable) or not self._providers.checks_canaries:
             return embedder
         from mindex.embedding.canary import CanaryEmbedder  # a keyword search makes no embedder
 
+        edition = space.edition if space is not None else 0
+        named = space is None or bool(space.sha256) or not embedder.model.sha256
         if isinstance(embedder, CanaryEmbedder):
             return embedder.of(edition, named=named)
         return CanaryEmbedder(embedder, self._store, edition, named=named)

@@ -15,7 +15,7 @@ from mindex.datatypes.spaces import EmbedderSpec, Space, space_name
 from mindex.embedding.canary import SENTENCE, CanaryEmbedder, likeness
 from mindex.errors import EmbeddingError
 from mindex.providers.embed.base import Embedder
-from mindex.providers.packaged_models import BUILT_IN, reads_vectors_of
+from mindex.providers.packaged_models import BUILT_IN
 from mindex.store.base import Store
 
 # The canary sentence of the two models has a cosine of .93; that of others with either is below .3.
@@ -84,11 +84,6 @@ def name_weights(store: Store, space: Space, embedder: Embedder) -> bool:
         return False
     CanaryEmbedder(embedder, store, space.model.edition, named=False).prove()
     return store.vectors.rename_space(space.model, model, space.embedder_spec)
-
-
-def is_former(space: Space) -> bool:
-    """Whether a space has vectors of the model before the built-in one."""
-    return reads_vectors_of(BUILT_IN, space.model)
 
 
 def minutes(records: int) -> int:

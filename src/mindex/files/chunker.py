@@ -121,15 +121,15 @@ def _blocks_to_index(text: str, section: Section) -> list[Block]:
     below would change the text of the one above.
     """
     blocks = [block for block in section.blocks if block.kind != "rule" and text[block.start : block.end].strip()]
-    return [] if all(block.kind == "heading" and not _has_word(text, block) for block in blocks) else blocks
+    return (
+        []
+        if all(block.kind == "heading" and not _WORD.search(text, block.start, block.end) for block in blocks)
+        else blocks
+    )
 
 
 def _has_body(section: Section) -> bool:
     return any(block.kind != "heading" for block in section.blocks)
-
-
-def _has_word(text: str, block: Block) -> bool:
-    return _WORD.search(text, block.start, block.end) is not None
 
 
 def _joined(run: Sequence[Section]) -> Iterator[Section]:

@@ -77,24 +77,20 @@ def contextualize(
     """
     job = _Job(store, generator.name, redactor, on_stored, report)
     requests = job.requests(store.files.uncontextualized(collections), collections)
-    first = next(requests, None)
-    if first is not None:
-        _generate_all(generator, chain([first], requests), job, timeout)
-    return job.written, job.note()
-
-
-def _generate_all(generator: Generator, requests: Iterator[_Request], job: _Job, timeout: float) -> None:
+    if (first := next(requests, None)) is None:
+        return job.written, job.note()
     try:
         load_model(generator)
     except GenerationError as error:
         job.failure, job.failed_in_a_row = error, MAX_FAILURES
-        return
-    with closing(_in_parallel(generator, requests, timeout)) as answers:
+        return job.written, job.note()
+    with closing(_in_parallel(generator, chain([first], requests), timeout)) as answers:
         for request, answer in answers:
             job.handle(request, answer)
             if job.failed_in_a_row == MAX_FAILURES:
                 break
     job.remember_failures()
+    return job.written, job.note()
 
 
 @dataclass(slots=True)

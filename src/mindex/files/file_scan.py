@@ -121,7 +121,8 @@ def _scan_entry(
 ) -> _Folder | ScannedFile | SkippedFile | None:
     path = folder.path + entry.name
     try:
-        link = entry.is_symlink() or _is_junction(entry)
+        # A junction is the other kind of link on Windows, known to Python 3.12 and later.
+        link = entry.is_symlink() or (hasattr(entry, "is_junction") and bool(entry.is_junction()))
         is_folder = entry.is_dir() if link else entry.is_dir(follow_symlinks=False)
         if is_folder:
             path += "/"
@@ -129,7 +130,7 @@ def _scan_entry(
             return None
         if (is_folder and entry.name in _VERSION_CONTROL) or any(one.ignores(path) for one in (*excluded, rules)):
             return None
-        if not _is_utf8(entry.name):
+        if not entry.name.isascii() and any("\ud800" <= character <= "\udfff" for character in entry.name):
             return SkippedFile(_printable(path), "its name is not valid UTF-8; rename it")
         if link:
             return SkippedFile(path.rstrip("/"), LINK)
@@ -145,16 +146,6 @@ def _scan_entry(
     if status.st_size > max_bytes:
         return SkippedFile(path, _too_large(status.st_size, max_bytes))
     return ScannedFile(path, entry.path, status.st_size, status.st_mtime_ns)
-
-
-def _is_junction(entry: os.DirEntry[str]) -> bool:
-    # The other kind of link on Windows, known to Python 3.12 and later.
-    check = getattr(entry, "is_junction", None)
-    return bool(check and check())
-
-
-def _is_utf8(name: str) -> bool:
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _printable(path: str) -> str:

@@ -27,11 +27,17 @@ _STAR, _QUESTION_MARK = "[^/]*", "[^/]"  # as pathspec writes them
 _MAX_STARS = 6  # that may go back, in one pattern: each multiplies the time of a match by the length of a name
 
 
-class _Patterns:
-    """The patterns of one ignore file. Most paths match none of them: one pattern of all together finds that out."""
+class _IgnoreFile:
+    """The patterns of one ignore file, which apply to paths below `base`. Paths are relative to the scanned root.
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    For an ignore file above the root, `path_to_root` leads from its folder down to the root. Most paths match none of
+    the patterns: one pattern of all together finds that out.
+    """
+
+    def __init__(self, lines: Iterable[str], base: str = "", path_to_root: str = "") -> None:
         patterns = [pattern for line in lines for pattern in _compile(line)]
+        self._base = base
+        self._path_to_root = path_to_root
         self._spec = GitIgnoreSpec(patterns)
         sources = [pattern.regex.pattern for pattern in patterns if pattern.include is not None and pattern.regex]
         # Group names would clash, and whether anything matches does not depend on them.
@@ -39,21 +45,10 @@ class _Patterns:
 
     def ignores(self, path: str) -> bool | None:
         """Return None when no pattern matches."""
+        path = self._path_to_root + path[len(self._base) :]
         if self._any is None or not self._any.search(path):  # `*/` is found anywhere
             return None
         return self._spec.check_file(path).include
-
-
-@dataclass(frozen=True, slots=True)
-class _IgnoreFile:
-    """An ignore file whose patterns apply to paths below `base`. Paths are relative to the scanned root."""
-
-    base: str
-    patterns: _Patterns
-    path_to_root: str = ""  # for an ignore file above the root: the path from its folder down to the root
-
-    def ignores(self, path: str) -> bool | None:
-        return self.patterns.ignores(self.path_to_root + path[len(self.base) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +67,15 @@ class IgnoreRules:
         try:
             if not entry.is_file(follow_symlinks=False):  # git does not follow these links either
                 return self, None
-            patterns = _read(entry.path)
+            read = _IgnoreFile(_lines(entry.path), base)
         except OSError as error:
             return self, SkippedFile(base + entry.name, f"ignore file cannot be read: {error.strerror}")
-        return IgnoreRules((*self.files, _IgnoreFile(base, patterns))), None
+        return IgnoreRules((*self.files, read)), None
 
 
 def rules_from_patterns(patterns: Iterable[str], path_to_root: str = "") -> IgnoreRules:
     """Return the rules of patterns relative to the root, or to the folder from which `path_to_root` leads to it."""
-    return IgnoreRules((_IgnoreFile("", _Patterns(patterns), path_to_root),))
+    return IgnoreRules((_IgnoreFile(patterns, path_to_root=path_to_root),))
 
 
 def rules_of_parent_folders(root: str) -> IgnoreRules:
@@ -99,14 +94,14 @@ def rules_of_parent_folders(root: str) -> IgnoreRules:
             location = str(folder / name)
             with suppress(OSError):  # deleted in the meantime, or not readable
                 if os.path.isfile(location):  # noqa: PTH113 - reading a pipe would block
-                    files.append(_IgnoreFile("", _read(location), path_to_root))
+                    files.append(_IgnoreFile(_lines(location), path_to_root=path_to_root))
     rules = IgnoreRules(tuple(files))
     return IgnoreRules() if rules.ignores("") else rules
 
 
-def _read(location: str) -> _Patterns:
+def _lines(location: str) -> list[str]:
     with TextIOWrapper(open_regular(location), encoding="utf-8-sig", errors="surrogateescape") as file:
-        return _Patterns(file.read(MAX_IGNORE_CHARACTERS).split("\n"))
+        return file.read(MAX_IGNORE_CHARACTERS).split("\n")
 
 
 def _compile(line: str) -> Sequence[GitIgnoreSpecPattern]:

@@ -1,7 +1,7 @@
 """The indexer: brings the chunks of a folder up to date and writes only what has changed."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,42 +29,42 @@ _DAY_NS = 24 * 60 * 60 * 10**9
 
 
 class Indexer:
-    """Indexes the collections of one store. `redactor` is applied to every text before it is stored."""
+    """Indexes one collection. `redactor` is applied to every text before it is stored."""
 
     def __init__(
         self,
         store: Store,
+        collection: Collection,
         *,
         exclude: Sequence[str],
         max_bytes: int,
         redactor: Redactor,
         project: ProjectFile | None = None,
     ) -> None:
-        """`project` is the file of the project that the collections are in: it excludes more, or larger files."""
+        """`project` is the file of the project that the collection is in: it excludes more, or larger files."""
         self._store = store
-        self._exclude = tuple(exclude)
+        self._collection = collection
+        self._exclude = (*exclude, *collection.exclude)
         self._project = project
         self._max_bytes = project.max_bytes(max_bytes) if project else max_bytes
         self._redactor = redactor
+        self.project_notes = project.notes if project else ()  # what of the project's file is ignored, and why
         self.written_chunks: list[str] = []  # ids of the chunks of new and changed files
         # Everything beside a file's bytes that decides its chunks.
         self._version = f"c{CHUNKER_VERSION}j{FORMAT_VERSION}t{TYPE_RULES_VERSION}-{redactor.version}"
 
-    @property
-    def project_notes(self) -> tuple[str, ...]:
-        """What of the project's file is ignored, and why."""
-        return self._project.notes if self._project else ()
-
     def index(
-        self, collection: Collection, *, force: bool = False, dry_run: bool = False, report: Report | None = None
+        self, *, force: bool = False, dry_run: bool = False, report: Report | None = None
     ) -> tuple[CollectionReport, tuple[SkippedFile, ...]]:
-        """Bring a collection up to date; with `dry_run` only report what would happen to its files and chunks."""
+        """Bring the collection up to date; with `dry_run` only report what would happen to its files and chunks."""
+        collection = self._collection
         documents = self._store.files.documents(collection.name)
-        changes = self._find_changes(collection, documents, force)
+        changes = self._find_changes(documents, force)
+        updates = self._updates(changes, documents, report)
         if dry_run:
-            chunks = self._planned_chunks(collection, changes, documents, report)
+            chunks = self._planned_chunks(changes, updates)
         else:
-            chunks = self._apply(collection, changes, documents, report)
+            chunks = self._apply(changes, updates)
             self._store.files.put_collection(replace(collection, indexed_at=now_ms()))
         moved = changes.count(changes.moved)
         outcome = CollectionReport(
@@ -84,13 +84,11 @@ class Indexer:
         shown = self._redactor.for_reading().redact_text
         return outcome, tuple(replace(file, path=shown(file.path)) for file in changes.skipped)
 
-    def _planned_chunks(
-        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
-    ) -> ChunkCounts:
+    def _planned_chunks(self, changes: FileChanges, updates: Iterable[DocumentUpdate | str]) -> ChunkCounts:
         """Return how many chunks `_apply` would add, keep and remove; nothing is stored."""
         gone = [document.id for document in changes.deleted]
         chunks = ChunkCounts()
-        for update in self._updates(collection, changes, documents, report):
+        for update in updates:
             if isinstance(update, str):
                 gone.append(update)
                 continue
@@ -99,12 +97,12 @@ class Indexer:
             chunks += ChunkCounts(len(now - stored), len(now & stored), len(stored - now))
         return chunks + ChunkCounts(removed=sum(len(self._store.files.chunks(id_)) for id_ in gone))
 
-    def planned_updates(self, collection: Collection, *, force: bool = False) -> Iterator[DocumentUpdate]:
-        """Yield every document of a collection with its chunks, as indexing would leave it; nothing is stored."""
-        documents = self._store.files.documents(collection.name)
-        changes = self._find_changes(collection, documents, force)
+    def planned_updates(self, *, force: bool = False) -> Iterator[DocumentUpdate]:
+        """Yield every document with its chunks, as indexing would leave it; nothing is stored."""
+        documents = self._store.files.documents(self._collection.name)
+        changes = self._find_changes(documents, force)
         done = {document.id for document in changes.deleted}
-        for update in self._updates(collection, changes, documents, None):
+        for update in self._updates(changes, documents, None):
             done.add(update if isinstance(update, str) else update.document.id)
             if not isinstance(update, str):
                 yield update
@@ -112,9 +110,9 @@ class Indexer:
             if document.id not in done:
                 yield DocumentUpdate(document, self._store.files.chunks(document.id))
 
-    def _find_changes(self, collection: Collection, documents: dict[str, Document], force: bool) -> FileChanges:
-        exclude = (*self._exclude, *collection.exclude)
-        files = scan(Path(collection.root), exclude=exclude, project=self._project, max_bytes=self._max_bytes)
+    def _find_changes(self, documents: dict[str, Document], force: bool) -> FileChanges:
+        root = Path(self._collection.root)
+        files = scan(root, exclude=self._exclude, project=self._project, max_bytes=self._max_bytes)
         return find_changes(files, documents, self._fingerprint_of, self._version, force=force)
 
     def _fingerprint_of(self, file: ScannedFile) -> str:
@@ -122,15 +120,13 @@ class Indexer:
         data = read_bytes(file, max_bytes=self._max_bytes)
         return "" if isinstance(data, SkippedFile) else fingerprint(data, self._version)
 
-    def _apply(
-        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
-    ) -> ChunkCounts:
+    def _apply(self, changes: FileChanges, updates: Iterable[DocumentUpdate | str]) -> ChunkCounts:
         """Write in batches, each one transaction that leaves the collection consistent."""
         chunks = ChunkCounts()
         # Deleted ones are part of the first batch: a new document may take the path of one.
         gone = [document.id for document in changes.deleted]
         batch = [DocumentUpdate(document, None) for document in changes.touched]
-        for update in self._updates(collection, changes, documents, report):
+        for update in updates:
             if isinstance(update, str):
                 gone.append(update)
                 continue
@@ -142,7 +138,7 @@ class Indexer:
         return chunks + self._store.files.apply(batch, gone) if batch or gone else chunks
 
     def _updates(
-        self, collection: Collection, changes: FileChanges, documents: dict[str, Document], report: Report | None
+        self, changes: FileChanges, documents: dict[str, Document], report: Report | None
     ) -> Iterator[DocumentUpdate | str]:
         """Yield new and changed documents, and the ids of documents whose file can no longer be indexed."""
         taken = {document.id for document in documents.values()} - {document.id for document in changes.deleted}
@@ -154,9 +150,9 @@ class Indexer:
                 report(Progress("chunk", done, len(files), file.path))
             data = read_bytes(file, max_bytes=self._max_bytes)
             before = changes.moved.get(file.path) or documents.get(file.path)
-            id_ = before.id if before is not None else _document_id(collection.name, file.path, taken)
+            id_ = before.id if before is not None else _document_id(self._collection.name, file.path, taken)
             taken.add(id_)
-            update = data if isinstance(data, SkippedFile) else self._update(collection.name, id_, file, data)
+            update = data if isinstance(data, SkippedFile) else self._update(id_, file, data)
             if isinstance(update, DocumentUpdate):
                 yield update
                 continue
@@ -166,7 +162,7 @@ class Indexer:
         if report is not None and files:
             report(Progress("chunk", len(files), len(files)))
 
-    def _update(self, collection: str, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
+    def _update(self, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
         """Return the document and chunks of one file, or why it cannot be indexed."""
         if kinds := self._redactor.kinds_in(file.path):
             return SkippedFile(file.path, f"its path contains a secret ({', '.join(kinds)}); rename it")
@@ -183,7 +179,7 @@ class Indexer:
         titled = (f"title: {front.title}",) if front.title and parsed.heading not in ("", front.title) else ()
         document = Document(
             id=id_,
-            collection=collection,
+            collection=self._collection.name,
             path=file.path,
             fingerprint=fingerprint(data, self._version),
             size=file.size,

@@ -125,12 +125,8 @@ def place_in(chunks: Iterable[Record], place: str) -> Record | None:
         holding = (chunk for chunk in chunks if mark.search(chunk.text))
     else:
         heading = _anchor(place.rpartition("#")[2])
-        holding = (chunk for chunk in chunks if place and heading in map(_anchor, _headings(chunk.text)))
+        holding = (chunk for chunk in chunks if place and heading in map(_anchor, _HEADING.findall(chunk.text)))
     return next(holding, next(iter(chunks), None))
-
-
-def _headings(text: str) -> Iterator[str]:
-    return (match["title"] for match in _HEADING.finditer(text))
 
 
 def _anchor(title: str) -> str:

@@ -89,15 +89,12 @@ class IndexService:
         stored = self._store.files.collections()
         known, chosen = self._collections(stored, folders, name, context, exclude)
         done = []
-        indexers: list[Indexer] = []
-        notes: list[str] = []
-        for collection in chosen:
+        indexers = [self._indexer(collection) for collection in chosen]
+        notes = [note for indexer in indexers for note in indexer.project_notes]
+        for collection, indexer in zip(chosen, indexers, strict=True):
             if not dry_run and collection not in stored:
                 self._store.files.put_collection(collection)
-            indexer = self._indexer(collection)
-            indexers.append(indexer)
-            notes += indexer.project_notes
-            done.append(indexer.index(collection, force=force, dry_run=dry_run, report=report))
+            done.append(indexer.index(force=force, dry_run=dry_run, report=report))
         names = [collection.name for collection in chosen]
         if force and contextualize is False and not dry_run:
             dropped = self._store.files.drop_contexts(names)
@@ -108,7 +105,7 @@ class IndexService:
         contexts = _ContextOutcome()
         if self._settings.flag("index.contextualize") if contextualize is None else contextualize:
             if dry_run:
-                updates = (update for one in chosen for update in self._indexer(one).planned_updates(one, force=force))
+                updates = (update for indexer in indexers for update in indexer.planned_updates(force=force))
                 contexts = self._plan_contexts(updates)
             else:
                 contexts = self._contextualize(names, embed, report)
@@ -155,6 +152,7 @@ class IndexService:
         """Returns the indexer with the user's limits, narrowed by the file of the project that the collection is in."""
         return Indexer(
             self._store,
+            collection,
             exclude=self._settings.texts("index.exclude"),
             max_bytes=self._settings.whole("index.max_bytes"),
             redactor=self._redactor,

@@ -83,7 +83,7 @@ def _watch_until_due(
     for paths in batches:
         if _existing(collections()) != watched or time.monotonic() > due or not roots.isdisjoint(paths):
             return
-        touched = [c for c in watched if first or any(_is_below(path, c) for path in paths)]
+        touched = [c for c in watched if first or any(Path(path).is_relative_to(c.root) for path in paths)]
         first = False
         if touched:
             refresh(touched)
@@ -151,7 +151,3 @@ def _existing(collections: Sequence[Collection]) -> dict[Collection, tuple[int, 
             continue
         found[Collection(collection.name, collection.root, collection.exclude)] = (status.st_dev, status.st_ino)
     return found
-
-
-def _is_below(path: str, collection: Collection) -> bool:
-    return Path(collection.root) in (Path(path), *Path(path).parents)

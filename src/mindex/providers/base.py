@@ -34,7 +34,7 @@ def full_name(provider: str, model: str) -> str:
     """Return an embedding model's name as it is stored and compared; a short name is replaced by the full one."""
     row = PROVIDERS.get(provider, Provider())
     if row.has_packages and "/" in model:
-        from mindex.providers.hub.presets import hub_name  # most models are not named by a repository
+        from mindex.providers.hub import hub_name  # most models are not named by a repository
 
         return hub_name(model)
     return dict(row.short_names).get(model.lower(), model)
@@ -91,11 +91,6 @@ class Unavailable:
         return ERRORS[self.role](self.message, self.hint)
 
 
-def unavailable(role: Role, settings: ProviderSettings, name: str, error: MindexError) -> Unavailable:
-    """Return the stand-in for the model of this name, which raises the given error as one of the role."""
-    return Unavailable(Model(settings.provider, name, dimensions=0), error.message, error.hint, role)
-
-
 def create_model(role: Role, settings: ProviderSettings) -> Any:
     """Import the provider's module now and return the model that it creates; None for the provider `none`.
 
@@ -105,44 +100,40 @@ def create_model(role: Role, settings: ProviderSettings) -> Any:
     provider = settings.provider
     if provider == "none":
         return None
-    if provider not in BY_ROLE[role] and not _is_extension(role, provider):
-        known = ", ".join(["none", *BY_ROLE[role]])
-        unknown = ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
-        if role == "embedding":
-            raise unknown
-        return unavailable(role, settings, settings.model, unknown)
-    row = PROVIDERS.get(provider, Provider())
-    if role == "embedding" and not row.embeds:
-        hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
-        chats = EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
-        return unavailable(role, settings, settings.model or "none", chats)
+    row, name = PROVIDERS.get(provider, Provider()), settings.model or "none"
+    failure: MindexError
     try:
+        if role == "embedding" and not row.embeds:
+            hint = f"set embedding.provider to local, ollama, openai or another, and generation.provider to {provider}"
+            raise EmbeddingError(f"{provider} has no embedding models, it only chats", hint)
         return maker(role, provider)(settings)
     except ConfigError as error:
         if role == "embedding":
             raise
-        return unavailable(role, settings, settings.model, error)
+        name, failure = settings.model, error
     except ProviderError as error:
-        path = Path(settings.model)
-        name = path.name if row.has_packages else path.stem  # of a folder, or of a file
-        return unavailable(role, settings, name, error)
+        if row.in_process:  # a folder, or a file
+            path = Path(settings.model)
+            name = path.name if row.has_packages else path.stem
+        failure = error
+    return Unavailable(Model(provider, name, dimensions=0), failure.message, failure.hint, role)
 
 
 def maker(role: Role, provider: str) -> Callable[[ProviderSettings], Any]:
-    """Return the function that makes a provider's models. Raises ConfigError for one whose extension is missing."""
+    """Return the function that makes a provider's models.
+
+    Raises ConfigError for an unknown provider, and for one whose extension is missing.
+    """
     if provider in BY_ROLE[role] and not PROVIDERS[provider].package:
         create: Callable[[ProviderSettings], Any] = import_module(module_of(role, provider)).create
         return create
-    from mindex.entry_points import load  # most providers are the core's
+    from mindex.entry_points import is_registered, load  # most providers are the core's
 
+    if provider not in BY_ROLE[role] and not is_registered(_GROUPS[role], provider):
+        known = ", ".join(["none", *BY_ROLE[role]])
+        raise ConfigError(f"unknown {role} provider '{provider}'", f"set {role}.provider to one of {known}")
     made: Callable[[ProviderSettings], Any] = load(_GROUPS[role], provider)
     return made
-
-
-def _is_extension(role: Role, provider: str) -> bool:
-    from mindex.entry_points import is_registered  # as above
-
-    return is_registered(_GROUPS[role], provider)
 
 
 @contextmanager

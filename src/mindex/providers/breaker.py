@@ -6,10 +6,10 @@ microseconds and imports nothing: while the breaker is open, a search is as fast
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 
-from mindex.providers.cache_files import drop_small, read_small, small_file, write_small
+from mindex.providers.cache_files import dataclass_of, drop_small, read_small, small_file, write_small
 from mindex.values import dataclass
 
 FAILURES = 3
@@ -91,15 +91,8 @@ class Breaker:
             return self._own
         found = read_small(self._path)
         self._filed = found is not None
-        return self._own if found is None else _parsed(found)
+        return self._own if found is None else dataclass_of(found, Outage) or Outage()
 
     def _keep(self, outage: Outage) -> None:
         self._own = outage
         self._filed = write_small(self._path, asdict(outage))
-
-
-def _parsed(found: Mapping[str, object]) -> Outage:
-    failures, last, hint, until = (found.get(name) for name in ("failures", "last", "hint", "until"))
-    if not isinstance(failures, int) or not isinstance(until, int | float) or failures < 0:
-        return Outage()
-    return Outage(failures, str(last or ""), str(hint or ""), float(until))

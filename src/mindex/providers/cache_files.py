@@ -3,11 +3,15 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import TypeVar
 
 from mindex.private_files import make_private_folder
 from mindex.temporary_files import replaced_file
 from mindex.user_folders import cache_folder
+
+T = TypeVar("T")
 
 _MAX_BYTES = 20_000
 
@@ -28,6 +32,14 @@ def read_small(path: Path) -> dict[str, object] | None:
     except OSError:
         return None
     return found if isinstance(found, dict) else {}
+
+
+def dataclass_of(values: object, kind: type[T]) -> T | None:
+    """Return the dataclass whose fields these are; None if a name or a type differs: damage, or another version."""
+    wanted = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]  # of dataclasses
+    if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != wanted:
+        return None
+    return kind(**values)
 
 
 def write_small(path: Path, values: Mapping[str, object]) -> bool:

@@ -145,14 +145,11 @@ class Client:
 
         left = max(0.01, deadline - monotonic())
         timeout = httpx2.Timeout(left, connect=min(left, _CONNECT_SECONDS))
-        prepared = self._httpx.build_request(
-            request.method, request.url, headers=dict(request.headers), content=request.body or None, timeout=timeout
-        )
-        response = self._httpx.send(prepared, stream=True)
-        try:
+        headers, content = dict(request.headers), request.body or None
+        with self._httpx.stream(
+            request.method, request.url, headers=headers, content=content, timeout=timeout
+        ) as response:
             body = _read_body(response, deadline, max_bytes)
-        finally:
-            response.close()
         return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
     def _unreachable(self, why: str) -> RequestFailed:
@@ -270,28 +267,12 @@ def _certificates(address: Address, proxied: bool) -> ssl.SSLContext:
 
 
 def _hide_secrets_in_logs() -> None:
-    """Filter the client's logs: each URL, whose query may hold a key, and reply headers, which may repeat it."""
+    """Drop what the client logs of requests: URLs, whose query may hold a key, and headers, which may repeat it."""
     import logging  # comes with httpx2
 
-    for name, bare in (("httpx2", _without_query), ("httpcore2.http11", _without_headers)):
-        logger = logging.getLogger(name)
-        if bare not in logger.filters:
-            logger.addFilter(bare)
+    for name in ("httpx2", "httpcore2.http11"):
+        logging.getLogger(name).addFilter(_is_warning)
 
 
-def _without_query(record: logging.LogRecord) -> bool:
-    if isinstance(record.args, tuple):
-        record.args = tuple(_bare(value) if type(value).__name__ == "URL" else value for value in record.args)
-    return True
-
-
-def _without_headers(record: logging.LogRecord) -> bool:
-    record.msg = str(record.msg).partition(" return_value=")[0]
-    return True
-
-
-def _bare(url: object) -> str:
-    try:
-        return str(parse_address(str(url)))
-    except ValueError:
-        return "(a URL)"
+def _is_warning(record: logging.LogRecord) -> bool:
+    return record.levelname not in ("DEBUG", "INFO")

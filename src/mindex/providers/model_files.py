@@ -3,16 +3,13 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mindex.errors import ProviderError
 from mindex.provider_table import PROVIDERS, Provider
 from mindex.providers.cache_files import read_small, small_file, write_small
-
-T = TypeVar("T")
 
 
 @cache
@@ -27,13 +24,11 @@ def model_tables() -> dict[str, Any]:
 def names_a_file(provider: str, model: str) -> bool:
     """Whether a provider would read this model from a path, instead of finding it among packages and pulled models."""
     row = PROVIDERS.get(provider, Provider())
-    return row.in_process and (not row.has_packages or (is_path(model) and not _is_pulled(model)))
+    if not (row.in_process and row.has_packages and is_path(model)):
+        return row.in_process and not row.has_packages
+    from mindex.providers.hub import pulled_model  # only a name with a slash needs it
 
-
-def _is_pulled(name: str) -> bool:
-    from mindex.providers.hub.pulled import pulled_model  # only a name with a slash needs it
-
-    return pulled_model(name) is not None
+    return pulled_model(model) is None
 
 
 def is_path(name: str) -> bool:
@@ -71,15 +66,6 @@ def read_facts(role: str, files: Sequence[Path]) -> Mapping[str, object] | None:
         return cached if cached and cached.get("files") == _stamps(files) else None
     except OSError:
         return None
-
-
-def dataclass_of(facts: Mapping[str, object] | None, kind: type[T]) -> T | None:
-    """Return the dataclass that `write_facts` stored as `model`; None when it was not, or with other fields."""
-    values = facts.get("model") if facts else None
-    if not isinstance(values, dict) or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-        # of dataclasses
-        return None
-    return kind(**values)
 
 
 def write_facts(role: str, files: Sequence[Path], values: Mapping[str, object]) -> None:

@@ -10,37 +10,23 @@ from mindex.datatypes import Role
 from mindex.datatypes.reports import ListedModel
 from mindex.datatypes.spaces import Space, model_title, visible
 from mindex.errors import MindexError
-from mindex.providers import packaged_models
 from mindex.providers.base import ProviderSettings, create_model
 from mindex.providers.cache_files import read_small, small_file, write_small
 from mindex.providers.generate.base import Prompt
-from mindex.providers.hub.presets import PRESETS
-from mindex.providers.hub.pulled import pulled_models
+from mindex.providers.hub import PRESETS, pulled_models
+from mindex.providers.model_files import model_tables
 from mindex.providers.onnx.engine import REINSTALL_MINDEX
-from mindex.providers.packaged_models import BUILT_IN, BUILT_IN_SIZE, BUILT_IN_USE, PackagedModel, built_in_files
+from mindex.providers.packaged_models import BUILT_IN, BUILT_IN_SIZE, BUILT_IN_USE, built_in_files, packaged_models
 
 # What the settings name of the embedder: its model, only its provider, or nothing.
 Choice: TypeAlias = Literal["model", "provider", ""]
 
-_MEGABYTE = 1_000_000
 _LOCAL = "local"
 _SPEEDS = "speeds"
 _ROLES: tuple[Role, ...] = ("embedding", "rerank", "generation")
 _ROUNDS = 5
 _QUERY = "how long may the status of a door be kept before it expires?"
-# About 250 tokens of ordinary English for every tokenizer that is in use.
-_TEXT = (
-    "When a courier scans a parcel at the harbour office, the locker asks the central service whether its door may be "
-    "opened. The answer is kept for ninety seconds, since most parcels of one delivery arrive together, and asking "
-    "again for each of them made the queue longer than the shift. After that time the door asks again. If the "
-    "network is down, the locker opens only for people whose card it has seen on the same day, writes down what it "
-    "did, and sends that list as soon as it can. No list is lost: a list that arrives late is compared "
-    "with what the office knows, and only the differences are shown to the person of the next shift. In winter the "
-    "batteries last about four days without power, in summer nearly six. Each locker therefore reports its voltage "
-    "every morning at seven, and a technician is sent when it falls below eleven volts, or when a report is missing "
-    "for the second time in a row. Spare batteries are in the blue cabinet behind the counter; the key hangs beside "
-    "the map, and a person who takes one leaves a note with the number of the locker, the date and their name."
-)
+_TEXT: str = model_tables()["texts"]["passage"]
 
 
 def is_packaged_or_pulled(name: str) -> bool:
@@ -67,48 +53,35 @@ def list_models(
 
 
 def _ready_made() -> Iterator[ListedModel]:
-    yield from _packaged()
-    yield from _of_the_hub()
-
-
-def _of_the_hub() -> Iterator[ListedModel]:
-    """Yield the presets, pulled or not, and all other pulled models."""
+    """Yield the built-in model, all that are in packages, the presets of the hub, and all other pulled models."""
+    size, installed = _megabytes(BUILT_IN_SIZE), built_in_files().weights.is_file()
+    name, dimensions = BUILT_IN.name, BUILT_IN.dimensions
+    yield ListedModel(
+        name, "embedding", _LOCAL, dimensions, size, "Apache-2.0", installed, REINSTALL_MINDEX, use=BUILT_IN_USE
+    )
+    for role in _ROLES:
+        for one in packaged_models(role):
+            model, size = one.model, _megabytes(one.size)
+            yield ListedModel(
+                model.name, role, _LOCAL, model.dimensions, size, one.licence, one.installed, one.install, use=one.use
+            )
     pulled = {model.name: model for model in pulled_models()}
     for row in PRESETS:
-        model = pulled.pop(row.name, None)
-        size = round(model.size / _MEGABYTE) if model is not None else row.megabytes
-        yield _hub_model(row.name, row.role, row.dimensions, size, row.licence, installed=model is not None)
-    for model in pulled.values():
-        size = round(model.size / _MEGABYTE)
-        yield _hub_model(visible(model.name), model.role, 0, size, visible(model.licence), installed=True)
+        found = pulled.pop(row.name, None)
+        size = _megabytes(found.size) if found is not None else row.megabytes
+        yield _hub_model(row.name, row.role, row.dimensions, size, row.licence, installed=found is not None)
+    for other in pulled.values():
+        size, licence = _megabytes(other.size), visible(other.licence)
+        yield _hub_model(visible(other.name), other.role, 0, size, licence, installed=True)
+
+
+def _megabytes(size: int) -> int:
+    return round(size / 1_000_000)
 
 
 def _hub_model(name: str, role: Role, dimensions: int, size: int, licence: str, *, installed: bool) -> ListedModel:
     install = f"mindex models pull {name}"
     return ListedModel(name, role, _LOCAL, dimensions, size, licence, installed, install, hub=True)
-
-
-def _packaged() -> Iterator[ListedModel]:
-    size, installed = round(BUILT_IN_SIZE / _MEGABYTE), built_in_files().weights.is_file()
-    yield ListedModel(
-        BUILT_IN.name,
-        "embedding",
-        _LOCAL,
-        BUILT_IN.dimensions,
-        size,
-        "Apache-2.0",
-        installed,
-        REINSTALL_MINDEX,
-        use=BUILT_IN_USE,
-    )
-    packages: list[tuple[Role, int, PackagedModel]] = [
-        *(("embedding", model.dimensions, package) for model, package in packaged_models.EMBEDDERS),
-        *(("rerank", 0, package) for package in packaged_models.RERANKERS),
-    ]
-    for role, dimensions, package in packages:
-        size = round(package.size / _MEGABYTE)
-        licence, installed, install = package.licence, package.installed, package.install
-        yield ListedModel(package.name, role, _LOCAL, dimensions, size, licence, installed, install, use=package.use)
 
 
 def _add_space(listed: list[ListedModel], space: Space) -> None:

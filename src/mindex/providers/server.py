@@ -15,9 +15,8 @@ from mindex.foreign_text import quotation
 from mindex.providers.addresses import Address
 from mindex.providers.base import ERRORS
 from mindex.providers.breaker import Breaker, Outage
-from mindex.providers.entra import find_token, is_installed
 from mindex.providers.http import MEGABYTE, Client, Reply, Request, RequestFailed, TimedOut, Unreachable, parse_json
-from mindex.providers.keys import find_key, flaw_of, keyring_way
+from mindex.providers.keys import can_ask_identity, find_key, find_token, flaw_of, keyring_way
 from mindex.values import dataclass
 
 _ATTEMPTS = 4
@@ -149,22 +148,20 @@ class Server:
         self._key: str | None = None
 
     def post(self, path: str, body: Mapping[str, object], limits: Limits = DEFAULT_LIMITS) -> object:
-        spec = self.spec
-        if spec.address is None:
-            raise spec.error(spec.problem, spec.remedy)
+        spec, address = self.spec, self._address()
         seconds = limits.seconds(spec.timeout)
         outage = self._breaker.admit(seconds, insists=limits.insists)
         if outage is not None:  # nothing has been imported yet, and nothing sent
             raise self._outage_error(outage)
         content = json.dumps(body, allow_nan=False).encode()
-        request = Request("POST", spec.address.at(path), self._headers(spec.address), content)
+        request = Request("POST", address.at(path), self._headers(address), content)
         try:
-            answer = self._send(request, spec.address, seconds, limits)
+            answer = self._send(request, address, seconds, limits)
         except RequestFailed as failure:
             what, hint = self._failure_text(failure, seconds)
             message = f"{spec} {what}"
             if isinstance(failure, Unreachable):
-                message = f"nothing answers at {spec.address} ({failure.why})"
+                message = f"nothing answers at {address} ({failure.why})"
             if failure.down:
                 self._breaker.failed(what, hint)
             else:
@@ -178,10 +175,9 @@ class Server:
 
     def trouble(self) -> str:
         try:
-            if self.spec.address is None:
-                raise self.spec.error(self.spec.problem, self.spec.remedy)
+            address = self._address()
             self.check()
-            self._headers(self.spec.address, sends=False)
+            self._headers(address, sends=False)
         except ProviderError as error:
             return str(error)
         return ""
@@ -194,6 +190,11 @@ class Server:
         outage = self._breaker.outage()
         if outage is not None:
             raise self._outage_error(outage)
+
+    def _address(self) -> Address:
+        if self.spec.address is None:
+            raise self.spec.error(self.spec.problem, self.spec.remedy)
+        return self.spec.address
 
     def _outage_error(self, outage: Outage) -> ProviderError:
         message = f"{self.spec} has failed {outage.failures} times, last: {outage.last}"
@@ -230,7 +231,11 @@ class Server:
         """Return the reply's JSON value, or raise what its status means."""
         status = reply.status
         if 200 <= status < 300:
-            return self._without_error(parse_json(reply.body), reply)
+            answer = parse_json(reply.body)
+            # Some servers report an error under a status of success.
+            if isinstance(answer, Mapping) and (answer.get("error") or answer.get("success") is False):
+                raise self.invalid_answer(f"answers with an error ({self._server_message(reply.body)})")
+            return answer
         reason = self._server_message(reply.body)
         if status in (400, 413, 422) or (status >= 500 and re.search(f"{_TOO_LONG}|{_NOT_A_NUMBER}", reason)):
             raise Rejected(status, reason)
@@ -249,12 +254,6 @@ class Server:
         if status >= 500 or status == 408:
             raise RequestFailed(f"failed ({status}: {reason})", "look into its log", again=True, wait=wait)
         raise self.spec.error(f"{self.spec} answers with status {status} ({reason})", "check its address")
-
-    def _without_error(self, answer: object, reply: Reply) -> object:
-        """Return the answer; raise for one that reports an error under a status of success, as some servers do."""
-        if isinstance(answer, Mapping) and (answer.get("error") or answer.get("success") is False):
-            raise self.invalid_answer(f"answers with an error ({self._server_message(reply.body)})")
-        return answer
 
     def _client_for(self, address: Address) -> Client:
         with self._lock:
@@ -276,7 +275,7 @@ class Server:
         if flaw:
             raise spec.error(f"the key for {spec.provider} holds {flaw}", f"set it again without: {self._key_places}")
         if not key and spec.needs_key and spec.keyed and spec.identity:
-            token = find_token(spec.identity) if sends else is_installed() and "any"
+            token = find_token(spec.identity) if sends else can_ask_identity() and "any"
             if token:
                 return {**headers, "authorization": f"Bearer {token}"}
         if not key and spec.needs_key:

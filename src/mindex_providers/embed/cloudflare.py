@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from mindex.providers.provider_parts import Embedder, EmbeddingInterface, ProviderSettings, list_in, remote_embedder
+from mindex.providers.base import ProviderSettings
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.remote import EmbeddingInterface, list_in, remote_embedder
 
 DEFAULT = "@cf/baai/bge-base-en-v1.5"
 _POOLING = "cls"

@@ -1,24 +1,16 @@
 """Embedding models in GGUF files, run by llama.cpp. It is sent tokens, so that texts are cut where the model ends."""
 
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mindex.datatypes import Model, VectorArray
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import (
-    MAX_CHARACTERS,
-    SAMPLE,
-    Embedder,
-    EmbeddingInterface,
-    ProviderSettings,
-    RemoteEmbedder,
-    clean,
-    fluency_of_pieces,
-    space,
-    vectors_of,
-)
+from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.fluency import SAMPLE, fluency_of_pieces
+from mindex.providers.embed.model_cards import space
+from mindex.providers.embed.remote import EmbeddingInterface, RemoteEmbedder, vectors_of
 from mindex_providers.gguf import GgufModel, describe
 from mindex_providers.llama_cpp import MAX_TOKENS, LlamaServer
 
@@ -40,7 +32,7 @@ def create(settings: ProviderSettings) -> Embedder:
 
 
 class LlamaEmbedder:
-    """One GGUF model. Safe to use from several threads. `cut` counts the texts of which it saw only the beginning.
+    """One GGUF model. Safe to use from several threads.
 
     Without the canary of a RemoteEmbedder: the model is named by its file's checksum.
     """
@@ -63,8 +55,6 @@ class LlamaEmbedder:
             query_seconds=timeout,
         )
         self._closing: list[int] | None = None
-        self._counting = threading.Lock()
-        self.cut = 0
         self.trouble = self._server.trouble
 
     @property
@@ -107,8 +97,6 @@ class LlamaEmbedder:
         tokens = self._tokenize(text)
         if len(tokens) <= self._max_tokens:
             return tokens
-        with self._counting:
-            self.cut += 1
         if self._closing is None:  # what the model puts after a text, if anything
             empty = self._tokenize("")
             self._closing = empty[-1:] if empty[-1:] == tokens[-1:] else []

@@ -3,15 +3,9 @@
 from dataclasses import replace
 
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import (
-    Body,
-    ChatGenerator,
-    ChatInterface,
-    Generator,
-    Prompt,
-    ProviderSettings,
-    chat_body,
-)
+from mindex.providers.base import ProviderSettings
+from mindex.providers.generate.base import Generator, Prompt
+from mindex.providers.generate.remote import Body, ChatGenerator, ChatInterface, chat_body
 from mindex_providers.gguf import describe
 from mindex_providers.llama_cpp import LlamaServer
 

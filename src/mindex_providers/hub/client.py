@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import PulledFile
+from mindex.providers.hub import PulledFile
 from mindex.values import dataclass
 
 if TYPE_CHECKING:

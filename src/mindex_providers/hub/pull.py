@@ -8,22 +8,21 @@ from pathlib import Path, PurePosixPath
 
 from mindex.datatypes import Progress, Report, Role
 from mindex.errors import ProviderError, UsageError
-from mindex.providers.provider_parts import (
+from mindex.providers.embed import onnx_folder
+from mindex.providers.hub import (
     PRESETS,
-    SETTINGS,
     Preset,
     PulledModel,
     hub_name,
     is_repo,
     lock_file,
-    open_pulled,
-    preferred_weights,
     preset,
     pulled_model,
-    pulled_reranker,
     remove_unrecorded,
     write_record,
 )
+from mindex.providers.onnx.folder import SETTINGS, preferred_weights, pulled_folder
+from mindex.providers.rerank import local as rerankers
 from mindex.values import dataclass
 from mindex_providers.hub.client import Hub, Listing
 
@@ -175,10 +174,11 @@ def _role(config: Path) -> Role:
 def _try(model: PulledModel) -> None:
     """Open the model and run it. Files that mindex cannot use are removed. Raises ProviderError."""
     try:
+        folder = pulled_folder(model)
         if model.role == "rerank":
-            pulled_reranker(model).load()
+            rerankers.open_folder(folder).load()
         else:
-            open_pulled(model)
+            onnx_folder.open_folder(folder)
     except ProviderError as error:
         remove_unrecorded(model.name)
         hint = "pull another export of it; --file chooses one of several in a repository"

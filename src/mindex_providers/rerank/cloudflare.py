@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 
-from mindex.providers.provider_parts import ProviderSettings, RemoteReranker, Reranker, Server, pairs_of, server_spec
+from mindex.providers.base import ProviderSettings
+from mindex.providers.known_servers import server_spec
+from mindex.providers.rerank.base import Reranker
+from mindex.providers.rerank.remote import RemoteReranker, pairs_of
+from mindex.providers.server import Server
 
 DEFAULT = "@cf/baai/bge-reranker-base"
 

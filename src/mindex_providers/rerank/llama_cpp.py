@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from time import monotonic
 
 from mindex.errors import ProviderError
-from mindex.providers.provider_parts import (
-    CHOSEN_WEIGHT,
-    MAX_CHARACTERS,
-    ProviderSettings,
-    Reranker,
-    clean_for_server,
-    endpoint,
-)
+from mindex.providers.base import MAX_CHARACTERS, ProviderSettings, clean_for_server
+from mindex.providers.rerank.base import CHOSEN_WEIGHT, Reranker
+from mindex.providers.rerank.remote import endpoint
 from mindex_providers.gguf import GgufModel, describe
 from mindex_providers.llama_cpp import MAX_TOKENS, LlamaServer
 

@@ -5,7 +5,6 @@ Nothing is downloaded here: the weights of the built-in model come with mindex, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,8 @@ from mindex.datatypes import Model, VectorArray
 from mindex.errors import EmbeddingError, ProviderError
 from mindex.providers.base import ProviderSettings, raise_as
 from mindex.providers.embed.base import Embedder
-from mindex.providers.model_files import is_path
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, open_engine
-from mindex.providers.packaged_models import BUILT_IN, EMBEDDERS, built_in_files
+from mindex.providers.packaged_models import BUILT_IN, built_in_files, packaged_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,31 +33,19 @@ def create(settings: ProviderSettings) -> Embedder:
     wanted = settings.model
     if wanted in ("", BUILT_IN.name):
         return LocalEmbedder()
-    for model, package in EMBEDDERS:
-        if wanted == model.name:
-            return LocalEmbedder(model, package.files)
-    # Imported here: it imports this module, and only a model that is not a package needs them.
-    from mindex.providers.embed.onnx_folder import open_folder, open_pulled
-    from mindex.providers.hub.pulled import find_pulled
+    if (package := packaged_model("embedding", wanted)) is not None:
+        return LocalEmbedder(package.model, package.files)
+    # Imported here: the first imports this module, and only a model that is not a package needs them.
+    from mindex.providers.embed.onnx_folder import open_folder
+    from mindex.providers.onnx.folder import model_folder
 
-    with raise_as(EmbeddingError):
-        pulled = find_pulled("embedding", wanted)
-    if pulled is not None:
-        model, files = open_pulled(pulled)
-    elif is_path(wanted):
-        model, files = open_folder(wanted)
-    else:
-        names = ", ".join([BUILT_IN.name, *(model.name for model, _ in EMBEDDERS)])
-        message = f"the local provider has no model '{wanted}'"
-        raise EmbeddingError(message, f"set embedding.model to one of {names}, to a folder, or to a pulled model")
-    return LocalEmbedder(model, lambda: files)
+    with raise_as(EmbeddingError), model_folder("embedding", wanted) as folder:
+        model, files = open_folder(folder)
+        return LocalEmbedder(model, lambda: files)
 
 
 class LocalEmbedder:
-    """Runs one model. Safe to use from several threads.
-
-    `cut` counts the texts of which the model saw only the beginning.
-    """
+    """Runs one model. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -73,8 +59,6 @@ class LocalEmbedder:
         self._files = files
         self._cache_dir = cache_dir
         self._engine = LazyEngine(self._open, EmbeddingError)
-        self._counting = threading.Lock()
-        self.cut = 0
 
     @property
     def loaded(self) -> bool:
@@ -94,14 +78,14 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> VectorArray:
         engine = self._engine.get()
-        vector: VectorArray = self._run(engine, [self._encode(engine, self.model.query_prefix + text)])[0]
+        vector: VectorArray = self._run(engine, [engine.encode(self.model.query_prefix + text).ids])[0]
         return vector
 
     def embed(self, texts: Sequence[str]) -> VectorArray:
         import numpy as np  # here and below: 100 ms to import, which a keyword search does not pay
 
         engine = self._engine.get()
-        encoded = [self._encode(engine, self.model.text_prefix + text) for text in texts]
+        encoded = [engine.encode(self.model.text_prefix + text).ids for text in texts]
         vectors = np.empty((len(encoded), self.model.dimensions), dtype=np.float32)
 
         def run(batch: list[int]) -> None:
@@ -125,14 +109,6 @@ class LocalEmbedder:
             raise ProviderError(message, files.hint)
         engine.tokenizer.enable_truncation(self.model.max_tokens)
         return engine
-
-    def _encode(self, engine: Engine, text: str) -> list[int]:
-        encoding = engine.encode(text)
-        ids: list[int] = encoding.ids
-        if len(ids) == self.model.max_tokens and encoding.overflowing:
-            with self._counting:
-                self.cut += 1
-        return ids
 
     def _run(self, engine: Engine, encoded: Sequence[Sequence[int]]) -> VectorArray:
         """Return the texts' vectors, scaled to length 1."""

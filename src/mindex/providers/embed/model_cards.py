@@ -1,42 +1,20 @@
-"""A model card: the measured properties of an embedding model, made once of unrelated texts and kept in a file."""
+"""What is known of an embedding model: what its name tells, and its card.
 
-from dataclasses import asdict
+The card has properties that are measured once with unrelated texts, and kept in a file.
+"""
+
 from pathlib import Path
 
-from mindex.datatypes import VectorArray
-from mindex.providers.cache_files import read_small, small_file, write_small
+from mindex.datatypes import Model, VectorArray
+from mindex.providers.cache_files import small_file
+from mindex.providers.model_files import model_tables
 from mindex.values import dataclass
 
 MAX_DIMENSIONS = 65_536
 _MIN_DEVIATION = 0.02
+_DEFAULTS = {"max_tokens": 512, "pooling": "mean"}  # of a model whose window or pooling is not known
 
-# No two of these are about the same thing: their cosines are those of unrelated texts.
-UNRELATED = (
-    "The bread dough has to rest for twelve hours before it goes into the oven.",
-    "Interest on the loan is charged at the end of every quarter.",
-    "A goalkeeper may leave the penalty area, but not with the ball in his hands.",
-    "The database keeps one row for every order and two for a return.",
-    "Whales breathe air and feed their young with milk.",
-    "Turn the key to the left and pull the handle towards you.",
-    "In 1648 the peace treaty ended thirty years of war.",
-    "This function raises an error when the list is empty.",
-    "Her second violin concerto was first performed in Vienna.",
-    "Take two tablets after meals, and no more than six a day.",
-    "The night train leaves from platform nine at half past eleven.",
-    "Volcanic soil is rich in minerals and drains well.",
-    "Please sign the contract on the last page and send it back.",
-    "Light from that galaxy has been travelling for two billion years.",
-    "The roof was repaired with slate from the old quarry.",
-    "Children learn the past tense before they can explain it.",
-    "Our office is closed on public holidays and on Fridays in August.",
-    "Mix the blue pigment with linseed oil until it is smooth.",
-    "The court ruled that the search had been unlawful.",
-    "Wolves were seen again in the valley last winter.",
-    "Restart the router and wait until the green lamp is steady.",
-    "He could not remember who had given him the silver ring.",
-    "Cotton shirts should be washed at forty degrees.",
-    "The vaccine must be kept below minus twenty degrees.",
-)
+UNRELATED: tuple[str, ...] = tuple(model_tables()["texts"]["unrelated"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +38,22 @@ def background_of(queries: VectorArray, texts: VectorArray) -> tuple[float, floa
     return round(float(cosines.mean()), 4), round(deviation, 4)
 
 
-class CardFile:
-    """The card of one model on one server, kept between processes."""
+def card_file(provider: str, url: str, model: str, dimensions: int = 0) -> Path:
+    """Return where the card of one model on one server is kept between processes."""
+    return small_file("cards", provider, url, model, *([str(dimensions)] if dimensions else []))
 
-    def __init__(self, provider: str, url: str, model: str, dimensions: int = 0) -> None:
-        self._of = {"provider": provider, "url": url, "model": model}
-        shortened = (str(dimensions),) if dimensions else ()
-        self._path: Path = small_file("cards", provider, url, model, *shortened)
 
-    def read(self) -> Card | None:
-        found = read_small(self._path) or {}
-        dimensions, mean, std = (found.get(name) for name in ("dimensions", "mean", "std"))
-        if not isinstance(dimensions, int) or not isinstance(mean, int | float) or not isinstance(std, int | float):
-            return None
-        sensible = 0 < dimensions <= MAX_DIMENSIONS and -1 <= mean <= 1 and _MIN_DEVIATION <= std <= 1
-        return Card(dimensions, float(mean), float(std)) if sensible else None
+# ── what a name tells ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def write(self, card: Card) -> None:
-        write_small(self._path, {**self._of, **asdict(card)})
+
+def space(provider: str, name: str, pooling: str = "") -> Model:
+    """Return the space of a model as far as its name tells; 0 dimensions for an unknown name.
+
+    Servers spell names their own way: `nomic-embed-text:latest`, `@cf/baai/bge-m3`, and LM Studio's
+    `text-embedding-nomic-embed-text-v1.5`.
+    """
+    bare = name.lower().rpartition("/")[2].partition("@")[0]
+    spellings = (bare, bare.partition(":")[0], bare.partition(":")[0].removeprefix("text-embedding-"))
+    models = model_tables()["known"]
+    known = next((models[spelling] for spelling in spellings if spelling in models), {"dimensions": 0})
+    return Model(provider, name, **{**_DEFAULTS, **known, **({"pooling": pooling} if pooling else {})})

@@ -1,24 +1,18 @@
 """An embedding model in a folder: the settings in its files, and what is measured by running it."""
 
 import re
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 
 from mindex.datatypes import Model
-from mindex.errors import EmbeddingError, ProviderError
-from mindex.providers.base import raise_as
-from mindex.providers.embed.known_models import space
+from mindex.errors import ProviderError
+from mindex.providers.cache_files import dataclass_of
 from mindex.providers.embed.local import OUTPUTS, POOLED, POOLED_OUTPUT, LocalEmbedder
-from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, background_of
-from mindex.providers.hub.presets import Preset, preset
-from mindex.providers.hub.pulled import PulledModel
-from mindex.providers.model_files import dataclass_of, read_facts, write_facts
+from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, background_of, space
+from mindex.providers.hub import Preset
+from mindex.providers.model_files import write_facts
 from mindex.providers.onnx.engine import Engine, ModelFiles, open_engine
-from mindex.providers.onnx.folder import ModelFolder, model_folder, pulled_folder
-from mindex.providers.packaged_models import EMBEDDING_MODEL
+from mindex.providers.onnx.folder import ModelFolder
 
-_ROLE = "embedding"
 _MIN_TOKENS = 4
 _USUAL_TOKENS = 256
 # What is embedded is at most a kilobyte long. A window that is never filled would only cost memory.
@@ -29,47 +23,24 @@ _EXPORT = re.compile("-onnx(?=@)", re.IGNORECASE)  # of `onnx-community/bge-m3-O
 _AROUND_POOLING = re.compile(r"^pooling_mode_|_tokens?$")  # `pooling_mode_cls_token: true`, or `pooling_mode: "cls"`
 
 
-def open_folder(name: str) -> tuple[Model, ModelFiles]:
-    """Return the space and the files of the model at a path. Raises EmbeddingError that says what the folder lacks."""
-    with raise_as(EmbeddingError), model_folder(name, "embedding.model") as folder:
-        cached = read_facts(_ROLE, folder.files)
-        files = folder.known_files(EMBEDDING_MODEL, cached)
-        model = dataclass_of(cached, Model)
-        if files is None or model is None:
-            model, files = _measured(folder, folder.name, partial(_described, folder))
-            facts = {"sha256": files.sha256, "scales_by_run": files.scales_by_run, "model": asdict(model)}
-            write_facts(_ROLE, folder.files, facts)
-        return model, files
+def open_folder(folder: ModelFolder) -> tuple[Model, ModelFiles]:
+    """Return the space and the files of the model in a folder. Raises ProviderError that says what the folder lacks."""
+    known = repr(folder.preset)
+    facts = folder.cached_facts()
+    model = dataclass_of((facts or {}).get("model"), Model)
+    if facts is None or model is None or facts.get("preset") != known:
+        facts = folder.read_facts()
+        model = _measured(folder, folder.files(facts))
+        write_facts(folder.role, folder.parts, {**facts, "model": asdict(model), "preset": known})
+    return model, folder.files(facts)
 
 
-def open_pulled(pulled: PulledModel) -> tuple[Model, ModelFiles]:
-    """Return the space and the files of a model that was pulled from the hub. Raises EmbeddingError.
-
-    The table of presets says how it reads texts; for other models their own settings do, and what these leave open is
-    taken from the models that are known by name.
-    """
-    with raise_as(EmbeddingError):
-        folder = pulled_folder(pulled)
-        known = preset(pulled.name)
-        cached = read_facts(_ROLE, folder.files)
-        files = folder.known_files(EMBEDDING_MODEL, cached)
-        model = dataclass_of(cached, Model)
-        if files is None or model is None or (cached or {}).get("preset") != repr(known):
-            pulled.check()
-            describe = partial(_preset_model, known) if known is not None else partial(_completed, folder)
-            model, files = _measured(folder, pulled.name, describe)
-            facts = {"sha256": files.sha256, "scales_by_run": files.scales_by_run, "model": asdict(model)}
-            write_facts(_ROLE, folder.files, facts | {"preset": repr(known)})
-        return model, files
-
-
-def _measured(folder: ModelFolder, name: str, describe: Callable[[str, Engine], Model]) -> tuple[Model, ModelFiles]:
-    """Open the model, and run it on unrelated texts. `describe` returns what is known of it beforehand."""
+def _measured(folder: ModelFolder, files: ModelFiles) -> Model:
+    """Open the model, and run it on unrelated texts."""
     import numpy as np  # 100 ms to import, and only a folder that is new needs it
 
-    files = folder.read_files(EMBEDDING_MODEL)
     engine = open_engine(files, OUTPUTS)
-    model = describe(f"{name}@{files.sha256[:8]}", engine)
+    model = _described(folder, folder.name(files), engine)
     dimensions = _dimensions(folder, engine, model.pooling)
     if model.dimensions not in (0, dimensions):
         message = f"the model {folder.weights} makes {dimensions} dimensions, it should be {model.dimensions}"
@@ -78,7 +49,19 @@ def _measured(folder: ModelFolder, name: str, describe: Callable[[str, Engine], 
     embedder = LocalEmbedder(model, lambda: files)
     queries = np.stack([embedder.embed_query(text) for text in UNRELATED])
     mean, std = background_of(queries, embedder.embed(UNRELATED))
-    return replace(model, background_mean=mean, background_std=std), files
+    return replace(model, background_mean=mean, background_std=std)
+
+
+def _described(folder: ModelFolder, name: str, engine: Engine) -> Model:
+    """Return what is known of the model before it runs.
+
+    The table of presets says how a model of it reads texts. For others their own settings do, and what these leave open
+    of a pulled model is taken from the models that are known by name.
+    """
+    if folder.preset is not None:
+        return _preset_model(folder.preset, name, engine)
+    model = _model_of_settings(folder, name, engine)
+    return model if folder.pulled is None else _completed(folder, model)
 
 
 def _preset_model(known: Preset, name: str, engine: Engine) -> Model:
@@ -90,13 +73,9 @@ def _preset_model(known: Preset, name: str, engine: Engine) -> Model:
     return Model("local", name, known.dimensions, pooling, known.query_prefix, known.text_prefix, tokens)
 
 
-def _completed(folder: ModelFolder, name: str, engine: Engine) -> Model:
-    """Return what the folder's files say of the model, and where they say nothing what its name tells.
-
-    Many exports come without the settings of sentence-transformers.
-    """
-    model = _described(folder, name, engine)
-    known = space("local", _EXPORT.sub("", name))
+def _completed(folder: ModelFolder, model: Model) -> Model:
+    """Add what the model's name tells: many exports come without the settings of sentence-transformers."""
+    known = space("local", _EXPORT.sub("", model.name))
     if not known.dimensions:
         return model
     if model.pooling != POOLED and not folder.settings("1_Pooling/config.json"):
@@ -108,7 +87,7 @@ def _completed(folder: ModelFolder, name: str, engine: Engine) -> Model:
     return model
 
 
-def _described(folder: ModelFolder, name: str, engine: Engine) -> Model:
+def _model_of_settings(folder: ModelFolder, name: str, engine: Engine) -> Model:
     """Return what the folder's files say of the model: not how long its vectors are."""
     pooling = POOLED if engine.output == POOLED_OUTPUT else _pooling(folder)
     query_prefix, text_prefix = _prefixes(folder)

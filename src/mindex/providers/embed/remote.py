@@ -1,18 +1,26 @@
-"""Embedders on servers: batches, limits, and a check of every vector."""
+"""Embedders on servers: Ollama and those that speak OpenAI's protocol; batches, limits, and a check of every vector."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from time import monotonic
 
 from mindex.datatypes import Model, VectorArray
 from mindex.errors import EmbeddingError
 from mindex.providers.base import STAND_IN, ProviderSettings, clean_for_server
-from mindex.providers.embed.known_models import space
-from mindex.providers.embed.model_cards import MAX_DIMENSIONS, UNRELATED, Card, CardFile, background_of
+from mindex.providers.cache_files import dataclass_of, read_small, write_small
+from mindex.providers.embed.base import Embedder
+from mindex.providers.embed.model_cards import (
+    MAX_DIMENSIONS,
+    UNRELATED,
+    Card,
+    background_of,
+    card_file,
+    space,
+)
 from mindex.providers.known_servers import server_spec
 from mindex.providers.server import DEFAULT_LIMITS, Limits, ModelServer, Rejected, Server
 from mindex.values import dataclass
@@ -40,15 +48,30 @@ class EmbeddingInterface:
     max_characters: int = 0
 
 
-@dataclass(slots=True)
-class _Text:
-    """A text as it is sent, and whether anything of it was left out."""
-
-    content: str
-    cut: bool = False
-
-
 _FOR_LOADING = Limits(insists=True)
+# LM Studio's comes with it. Azure has none: there, a model is the name of a deployment.
+_DEFAULT_MODELS = {
+    "ollama": "nomic-embed-text",
+    "openai": "text-embedding-3-small",
+    "lmstudio": "text-embedding-nomic-embed-text-v1.5",
+}
+
+
+def create(settings: ProviderSettings) -> Embedder:
+    model = settings.model or _DEFAULT_MODELS.get(settings.provider, "")
+    # Versions of Ollama before September 2025 ignore it and answer in full length, which is noticed.
+    options: dict[str, object] = {"dimensions": settings.dimensions} if settings.dimensions else {}
+    if settings.provider == "ollama":
+        options["truncate"] = False  # by default it cuts what is too long, silently
+
+    def body(texts: Sequence[str]) -> dict[str, object]:
+        return {"model": model, "input": list(texts), **options}
+
+    if settings.provider == "ollama":
+        interface = EmbeddingInterface("/api/embed", body, lambda answer: list_in(answer, "embeddings"))
+    else:
+        interface = EmbeddingInterface("/embeddings", body, vectors_of)
+    return remote_embedder(settings, model, interface)
 
 
 def remote_embedder(
@@ -62,8 +85,8 @@ def remote_embedder(
 class RemoteEmbedder:
     """One model on one server. Safe to use from several threads.
 
-    `cut` counts the texts of which the model saw only the beginning, `refused` those that the server did not take at
-    all: they get the vector of a full stop, which is like nothing else, and are found by keyword.
+    A text that the server does not take at all gets the vector of a full stop, which is like nothing else, and is found
+    by keyword.
     """
 
     def __init__(
@@ -85,15 +108,12 @@ class RemoteEmbedder:
         self._dimensions = dimensions
         self._max_characters = interface.max_characters or model.max_tokens * _CHARACTERS_PER_TOKEN
         self._query_seconds = query_seconds
-        self._card_file = CardFile(model.provider, str(server.spec.address), model.name, dimensions)
+        self._card_file = card_file(model.provider, str(server.spec.address), model.name, dimensions)
         self._card: Card | None = None
         self._reads_card_file = True
         self._is_answering = False
         self._measuring = threading.Lock()
-        self._counting = threading.Lock()
         self._per_request = _FIRST_CHARACTERS
-        self.cut = 0
-        self.refused = 0
 
     @property
     def model(self) -> Model:
@@ -154,8 +174,8 @@ class RemoteEmbedder:
     # ── the card ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _known_card(self) -> Card | None:
-        if self._card is None and self._reads_card_file and (card := self._card_file.read()) is not None:
-            self._card = card
+        if self._card is None and self._reads_card_file:
+            self._card = dataclass_of(read_small(self._card_file), Card)
         return self._card
 
     def _ensure_card(self, limits: Limits) -> None:
@@ -167,7 +187,7 @@ class RemoteEmbedder:
         try:
             if self._known_card() is None:
                 self._card = card = self._measure_card(limits)
-                self._card_file.write(card)
+                write_small(self._card_file, asdict(card))
         finally:
             self._measuring.release()
 
@@ -190,7 +210,9 @@ class RemoteEmbedder:
         card = self._card
         if card is None or card.dimensions == dimensions:
             return
-        fresh = self._card_file.read()  # another process may have re-embedded everything in the meantime
+        fresh = dataclass_of(
+            read_small(self._card_file), Card
+        )  # another process may have re-embedded everything in the meantime
         if fresh is None or fresh.dimensions != dimensions:
             message = f"now answers with {dimensions} dimensions, it was {card.dimensions}"
             raise self._error(message, "run `mindex reembed`")
@@ -205,45 +227,37 @@ class RemoteEmbedder:
 
         `beside` is the last row: it is part of the last request, however full that is.
         """
-        prepared = [self._prepared(text, prefix) for text in texts]
-        last = [self._prepared(beside, self._expected.text_prefix)] if beside else []
-        vectors = self._concatenated([self._batch(batch, limits, strict) for batch in self._batches(prepared, last)])
-        with self._counting:
-            self.cut += sum(text.cut for text in prepared)
-        return vectors
+        prepared = [prefix + clean_for_server(text, self._max_characters) for text in texts]
+        last = [self._expected.text_prefix + clean_for_server(beside, self._max_characters)] if beside else []
+        return self._concatenated([self._batch(batch, limits, strict) for batch in self._batches(prepared, last)])
 
-    def _batches(self, texts: Sequence[_Text], last: Sequence[_Text]) -> Iterator[list[_Text]]:
-        batch: list[_Text] = []
+    def _batches(self, texts: Sequence[str], last: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
         size = 0
         for text in texts:
-            if batch and (len(batch) == _TEXTS_PER_REQUEST or size + len(text.content) > self._per_request):
+            if batch and (len(batch) == _TEXTS_PER_REQUEST or size + len(text) > self._per_request):
                 yield batch
                 batch, size = [], 0
             batch.append(text)
-            size += len(text.content)
+            size += len(text)
         if batch and len(batch) + len(last) > _TEXTS_PER_REQUEST:  # some servers take no more
             yield batch
             batch = []
         if texts:
             yield [*batch, *last]
 
-    def _prepared(self, text: str, prefix: str) -> _Text:
-        content = clean_for_server(text, self._max_characters)
-        return _Text(prefix + content, cut=len(text) > self._max_characters)
-
-    def _batch(self, batch: Sequence[_Text], limits: Limits, strict: bool) -> VectorArray:
+    def _batch(self, batch: Sequence[str], limits: Limits, strict: bool) -> VectorArray:
         """Return the batch's vectors. One text that the server refuses is found by halving, and costs no other."""
         try:
-            return self._request([text.content for text in batch], limits)
+            return self._request(batch, limits)
         except Rejected as rejected:
             if len(batch) > 1:
                 middle = len(batch) // 2
                 halves = (batch[:middle], batch[middle:])
                 return self._concatenated([self._batch(half, limits, strict) for half in halves])
-            if rejected.too_long and len(batch[0].content) > _SHORTEST:
-                batch[0].content = batch[0].content[: len(batch[0].content) // 2]
-                batch[0].cut = True
-                return self._batch(batch, limits, strict)
+            (text,) = batch
+            if rejected.too_long and len(text) > _SHORTEST:
+                return self._batch([text[: len(text) // 2]], limits, strict)
             if strict:
                 raise self._server.refusal(rejected) from None
             return self._embed_stand_in(rejected, limits)
@@ -253,8 +267,6 @@ class RemoteEmbedder:
             vectors = self._request([self._expected.text_prefix + STAND_IN], limits)
         except Rejected:  # it refuses even that: the text was not the reason
             raise self._server.refusal(rejected) from None
-        with self._counting:
-            self.refused += 1
         import logging  # 25 ms to import, and only a refusal needs it
 
         warn = logging.getLogger(__name__).warning
@@ -306,8 +318,12 @@ def list_in(answer: object, *names: str) -> list[object]:
     return answer
 
 
-def rows_by_index(rows: Sequence[object]) -> list[object]:
-    """Return the embeddings of rows `{index, embedding}` by index; without indexes, in the order of the rows."""
+def vectors_of(answer: object) -> Sequence[object]:
+    """Return the vectors of an OpenAI answer in the order of the texts. Raises ValueError if there are none.
+
+    Its rows `{index, embedding}` may come in any order; without indexes, their order counts.
+    """
+    rows = list_in(answer, "data")
     placed: dict[int, object] = {}
     for position, row in enumerate(rows):
         if not isinstance(row, dict) or "embedding" not in row:

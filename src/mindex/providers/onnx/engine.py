@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from mindex.errors import ProviderError
 from mindex.providers.base import MAX_CHARACTERS, clean, raise_as, usable_cores
-from mindex.providers.onnx.native_calls import native_call
 from mindex.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -159,6 +158,8 @@ class Engine:
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the model's output for some texts, and the mask that tells their tokens from padding."""
         import numpy as np  # only an open model needs it
+
+        from mindex.providers.onnx.session import native_call  # as in `open_engine`
 
         shape = (len(encoded), max(1, *map(len, encoded)))
         ids = np.full(shape, self._padding, dtype=np.int64)

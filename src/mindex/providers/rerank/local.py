@@ -7,18 +7,16 @@ from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from mindex.datatypes import Role
 from mindex.errors import ProviderError, RerankError
 from mindex.providers.base import ProviderSettings, raise_as
-from mindex.providers.model_files import is_path, read_facts, write_facts
+from mindex.providers.model_files import write_facts
 from mindex.providers.onnx.engine import Engine, LazyEngine, ModelFiles, OutOfTime, open_engine
-from mindex.providers.packaged_models import RERANKER, RERANKERS
+from mindex.providers.packaged_models import packaged_model, packaged_models
 from mindex.providers.rerank.base import BUILT_IN_WEIGHT, CHOSEN_WEIGHT, Reranker
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-    from mindex.providers.hub.pulled import PulledModel
     from mindex.providers.onnx.folder import ModelFolder
 
 # A pair of 512 tokens takes three times as long as one of 256, and what is scored is at most a kilobyte long.
@@ -27,62 +25,30 @@ _MAX_TOKENS = 256
 _MAX_PRESET_TOKENS = 512
 # A query is never cut in favour of the text, but must leave some tokens for it.
 MAX_QUERY_TOKENS = 128
-_ROLE: Role = "rerank"
 # In logits, chosen by data: see docs/quality.md.
 _DOUBTS = {"ms-marco-MiniLM-L-12-v2": (-8.0, -2.0)}
 
 
 def create(settings: ProviderSettings) -> Reranker:
     """Return the reranker for `settings.model`; the model is loaded when it is first needed. Raises RerankError."""
-    wanted = settings.model or RERANKERS[0].name
-    for package in RERANKERS:
-        if wanted == package.name:
-            return LocalReranker(package.name, package.files, _DOUBTS.get(package.name))
-    from mindex.providers.hub.pulled import find_pulled  # a packaged model does not need it
-
-    with raise_as(RerankError):
-        pulled = find_pulled(_ROLE, wanted)
-    if pulled is not None:
-        return pulled_reranker(pulled)
-    if not is_path(wanted):
-        names = ", ".join(package.name for package in RERANKERS)
-        message = f"the local provider has no reranker '{wanted}'"
-        raise RerankError(message, f"set rerank.model to one of {names}, to a folder, or to a pulled model")
-    name, files = open_folder(wanted)
-    return LocalReranker(name, lambda: files)
-
-
-def open_folder(name: str) -> tuple[str, ModelFiles]:
-    """Return the name and the files of the cross-encoder at a path. Raises RerankError that says what is missing."""
+    wanted = settings.model or packaged_models("rerank")[0].model.name
+    if (package := packaged_model("rerank", wanted)) is not None:
+        return LocalReranker(wanted, package.files, _DOUBTS.get(wanted))
     from mindex.providers.onnx.folder import model_folder  # 30 ms of imports that a packaged model does not need
 
-    with raise_as(RerankError), model_folder(name, "rerank.model") as folder:
-        files = _files_of(folder)
-    return f"{folder.name}@{files.sha256[:8]}", files
+    with raise_as(RerankError), model_folder("rerank", wanted) as folder:
+        return open_folder(folder)
 
 
-def pulled_reranker(pulled: PulledModel) -> LocalReranker:
-    """Return the reranker that was pulled from the hub. Raises RerankError when its files are not as recorded."""
-    # Imported here: 30 ms that a packaged model does not need.
-    from mindex.providers.hub.presets import preset
-    from mindex.providers.onnx.folder import pulled_folder
-
-    with raise_as(RerankError):
-        files = _files_of(pulled_folder(pulled), pulled.check)
-    known = preset(pulled.name)
-    tokens = min(known.window, _MAX_PRESET_TOKENS) if known is not None else _MAX_TOKENS
-    return LocalReranker(f"{pulled.name}@{files.sha256[:8]}", lambda: files, max_tokens=tokens)
-
-
-def _files_of(folder: ModelFolder, check: Callable[[], None] | None = None) -> ModelFiles:
-    """Return the model's files as they were found before; when they are new or changed, after a check of them."""
-    files = folder.known_files(RERANKER, read_facts(_ROLE, folder.files))
-    if files is None:
-        if check is not None:
-            check()
-        files = folder.read_files(RERANKER)
-        write_facts(_ROLE, folder.files, {"sha256": files.sha256, "scales_by_run": files.scales_by_run})
-    return files
+def open_folder(folder: ModelFolder) -> LocalReranker:
+    """Return the cross-encoder in a folder. Raises ProviderError when the files are not as they were pulled."""
+    facts = folder.cached_facts()
+    if facts is None:
+        facts = folder.read_facts()
+        write_facts(folder.role, folder.parts, facts)
+    files = folder.files(facts)
+    tokens = min(folder.preset.window, _MAX_PRESET_TOKENS) if folder.preset is not None else _MAX_TOKENS
+    return LocalReranker(folder.name(files), lambda: files, max_tokens=tokens)
 
 
 class LocalReranker:

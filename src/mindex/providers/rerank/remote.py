@@ -1,14 +1,17 @@
-"""Rerankers on servers: how long texts may be, and what an answer must hold."""
+"""Rerankers on servers: any with a `/v1/rerank`, like Jina, Cohere, llama.cpp, vLLM and Infinity."""
+
+from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
-from mindex.providers.base import clean_for_server
+from mindex.providers.base import ProviderSettings, clean_for_server
 from mindex.providers.http import MEGABYTE
-from mindex.providers.rerank.base import CHOSEN_WEIGHT
-from mindex.providers.server import Limits, ModelServer, Rejected
+from mindex.providers.known_servers import server_spec
+from mindex.providers.rerank.base import CHOSEN_WEIGHT, Reranker
+from mindex.providers.server import Limits, ModelServer, Rejected, Server
 
 # Cross-encoders read 512 tokens, query and text together; servers that read more get no more than this.
 _MAX_CHARACTERS = 6_000
@@ -19,6 +22,25 @@ _ATTEMPTS = 2
 
 Body = Callable[[str, Sequence[str]], dict[str, object]]
 Rows = Callable[[object], Sequence[tuple[object, object]]]
+
+
+def create(settings: ProviderSettings) -> Reranker:
+    return endpoint(Server(server_spec("rerank", settings, settings.model)), "/rerank", settings.model)
+
+
+def endpoint(server: ModelServer, path: str, model: str = "") -> RemoteReranker:
+    """Return the reranker at a path of a server; `model` is named in requests where it is given."""
+    named = {"model": model} if model else {}
+
+    def body(query: str, texts: Sequence[str]) -> dict[str, object]:
+        return {**named, "query": query, "documents": list(texts), "top_n": len(texts)}
+
+    return RemoteReranker(server, path, body, _rows)
+
+
+def _rows(answer: object) -> list[tuple[object, object]]:
+    rows = answer.get("results") if isinstance(answer, dict) else answer
+    return pairs_of(rows, "index", ("relevance_score", "score"))
 
 
 class RemoteReranker:

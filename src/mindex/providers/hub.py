@@ -1,11 +1,12 @@
-"""Models that were pulled from the hub: the record of each, and whether its files are still what was recorded.
+"""Models of the Hugging Face hub: which are known by a short name, and which were pulled.
 
-The files of a model are in `CACHE/hub/NAME@REVISION/`, its record is `CACHE/hub/NAME.json`, written when every file was
-complete and right. Reading a record needs no network and no library of the hub.
+The files of a pulled model are in `CACHE/hub/NAME@REVISION/`, its record is `CACHE/hub/NAME.json`, written when every
+file was complete and right. Reading a record needs no network and no library of the hub.
 """
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from mindex.datatypes import Role
 from mindex.errors import ProviderError
-from mindex.providers.hub.presets import is_repo, preset
+from mindex.providers.model_files import model_tables
 from mindex.temporary_files import replaced_file
 from mindex.user_folders import cache_folder
 from mindex.values import dataclass
@@ -22,6 +23,49 @@ _REVISION_DIGITS = 8
 _SHA256_DIGITS = 64
 _BLOCK = 1 << 20
 _PURPOSES: dict[Role, str] = {"embedding": "embedding", "rerank": "reranking"}
+_WORD = "[A-Za-z0-9_][A-Za-z0-9._-]*"
+_REPO = re.compile(f"{_WORD}/{_WORD}")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One row of the table `hub` in `models.toml`. A reranker has no prefixes, no pooling and no dimensions."""
+
+    name: str
+    role: Role
+    repo: str  # that has the ONNX export
+    weights: str  # the file in it; `pull --file` takes another one
+    licence: str
+    megabytes: int  # of weights and tokenizer, about
+    window: int  # tokens that it reads
+    dimensions: int = 0
+    query_prefix: str = ""
+    text_prefix: str = ""
+    pooling: str = ""
+    also: tuple[str, ...] = ()  # repositories of the same model that have no ONNX export
+
+
+PRESETS = tuple(Preset(**{**row, "also": tuple(row.get("also", ()))}) for row in model_tables()["hub"])
+
+
+def preset(name: str) -> Preset | None:
+    """Return the preset of this name, or of this repository; None when there is none. Case does not matter."""
+    wanted = name.lower()
+    return next((one for one in PRESETS if wanted in map(str.lower, (one.name, one.repo, *one.also))), None)
+
+
+def is_repo(name: str) -> bool:
+    """Whether a name has the form `org/name` of a repository at the hub."""
+    return _REPO.fullmatch(name) is not None
+
+
+def hub_name(name: str) -> str:
+    """Return the name by which a model is pulled, kept and used: that of its preset, else `org/name` as given."""
+    known = preset(name)
+    return known.name if known is not None else name
+
+
+# ── pulled models ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +107,7 @@ class PulledModel:
 
     @property
     def folder(self) -> Path:
-        return model_folder(self.name, self.revision)
+        return hub_folder() / f"{_file_name(self.name)}@{self.revision[:_REVISION_DIGITS]}"
 
     @property
     def size(self) -> int:
@@ -87,10 +131,6 @@ class PulledModel:
 
 def hub_folder() -> Path:
     return cache_folder() / "hub"
-
-
-def model_folder(name: str, revision: str) -> Path:
-    return hub_folder() / f"{_file_name(name)}@{revision[:_REVISION_DIGITS]}"
 
 
 def lock_file(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Language models on servers: OpenAI's chat completions, which most offer, and how another interface differs."""
+"""Language models on servers: through OpenAI's chat completions, which most offer, or Ollama's own interface."""
 
 import json
 import re
@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 
 from mindex.errors import GenerationError
-from mindex.providers.base import clean
-from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Prompt
+from mindex.providers.base import ProviderSettings, clean
+from mindex.providers.generate.base import MAX_ANSWER_CHARACTERS, Generator, Prompt
 from mindex.providers.http import MEGABYTE
-from mindex.providers.server import Limits, ModelServer, Rejected
+from mindex.providers.known_servers import server_spec
+from mindex.providers.server import Limits, ModelServer, Rejected, Server
 from mindex.values import dataclass
 
 READY = Prompt("", "Say: ready", max_tokens=16)
@@ -19,7 +20,24 @@ _THOUGHTS = re.compile(r"<think(ing)?>.*?(</think(ing)?>|\Z)", re.DOTALL)
 # Some templates open the thoughts themselves, so that only their end is in the answer.
 _END_OF_THOUGHTS = re.compile(r"\A.*?</think(ing)?>", re.DOTALL)
 
+# Without a name, LM Studio uses the model that is loaded; Azure needs the name of a deployment.
+_DEFAULT_MODELS = {"openai": "gpt-4o-mini", "groq": "llama-3.1-8b-instant", "ollama": "llama3.2"}
+# Ollama's default context; of a longer conversation it drops the beginning silently.
+_DEFAULT_WINDOW = 4096
+_MAX_WINDOW = 32_768
+_CHARACTERS_PER_TOKEN = 3
+
 Body = dict[str, object]
+
+
+def create(settings: ProviderSettings) -> Generator:
+    default = _DEFAULT_MODELS.get(settings.provider, "")
+    if settings.provider == "openai" and settings.url:  # another server has its own models, and may have only one
+        default = ""
+    interface = ChatInterface()
+    if settings.provider == "ollama":
+        interface = ChatInterface("/api/chat", _ollama_body, _ollama_answer, drops_parameters=False)
+    return ChatGenerator(Server(server_spec("generation", settings, settings.model or default)), interface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +85,9 @@ class ChatInterface:
 class ChatGenerator:
     """One language model on one server. Safe to use from several threads."""
 
-    def __init__(self, server: ModelServer, interface: ChatInterface | None = None) -> None:
-        """Without an `interface`, OpenAI's."""
+    def __init__(self, server: ModelServer, interface: ChatInterface) -> None:
         self._server = server
-        self._interface = interface or ChatInterface()
+        self._interface = interface
         self._refused: frozenset[str] = frozenset()  # parameters that this server refused
         self._has_answered = False
 
@@ -148,3 +165,31 @@ def messages(prompt: Prompt, *, with_schema: bool = False) -> list[dict[str, str
         system = f"{system}\n\n{form}" if system else form
     texts = [("system", system), ("user", prompt.user)]
     return [{"role": role, "content": clean(text)} for role, text in texts if text]
+
+
+# ── Ollama ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ollama_body(model: str, prompt: Prompt, refused: frozenset[str]) -> Body:  # noqa: ARG001 - as the interface says
+    options: Body = {"temperature": 0, "num_predict": prompt.max_tokens}
+    window = _window(prompt)
+    if window > _DEFAULT_WINDOW:
+        options["num_ctx"] = window
+    body: Body = {"model": model, "messages": messages(prompt), "stream": False, "options": options}
+    return body if prompt.schema is None else {**body, "format": dict(prompt.schema)}
+
+
+def _ollama_answer(answer: Mapping[str, object]) -> Answer | None:
+    message = answer.get("message")
+    if not isinstance(message, Mapping):
+        return None
+    return Answer(message.get("content"), answer.get("done_reason") == "length")
+
+
+def _window(prompt: Prompt) -> int:
+    """Return the smallest power of two of tokens that holds prompt and answer: few sizes, as each reloads the model."""
+    tokens = (len(prompt.system) + len(prompt.user)) // _CHARACTERS_PER_TOKEN + prompt.max_tokens
+    window = _DEFAULT_WINDOW
+    while window < min(tokens, _MAX_WINDOW):
+        window *= 2
+    return window

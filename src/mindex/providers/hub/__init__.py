@@ -1,1 +1,0 @@
-"""Models of the Hugging Face hub: which are known, what was pulled, and how one is downloaded."""
