@@ -21,6 +21,7 @@ from mindex.present.records_view import view_records as view_records
 from mindex.present.text import note_lines as note_lines
 from mindex.present.to_json import Json as Json
 from mindex.present.to_json import to_json as to_json
+from mindex.present.to_json import worded as worded
 from mindex.private_files import make_private_folder as make_private_folder
 from mindex.redaction.redactor import Redactor as Redactor
 from mindex.regular_files import read_regular as read_regular

@@ -24,7 +24,7 @@ from mindex.present.growth import growth_text
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
 from mindex.present.text import aligned, amount, note_lines, record_text
-from mindex.present.to_json import Json, to_json
+from mindex.present.to_json import Json, to_json, worded
 
 _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
@@ -169,7 +169,7 @@ def turn_added_json(turn: Record, redacted: Sequence[str], found: ExtractionRepo
         "redacted": list(redacted),
         **({"facts": found.facts} if found.processed else {}),
         **({"new_facts": [{"id": one.id, "text": one.text} for one in found.new]} if found.new else {}),
-        **({"notes": list(found.notes)} if found.notes else {}),
+        **({"notes": list(map(worded, found.notes))} if found.notes else {}),
     }
 
 
@@ -266,7 +266,7 @@ def unlinked_source_text(source: ProjectSource) -> str:
 def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Json]:
     """Notes about the record are a `note`, because `notes` is a field of contacts."""
     shown = {"id": record.id, **stored_fields(record), **redacted_json({}, record.fields)}
-    return {**shown, "note": "; ".join(notes)} if notes else shown
+    return {**shown, "note": "; ".join(map(worded, notes))} if notes else shown
 
 
 def thing_added_text(record: Record, notes: Sequence[str] = ()) -> str:

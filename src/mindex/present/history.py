@@ -14,7 +14,7 @@ from mindex.present.fence import INDENT, continued, inline
 from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
-from mindex.present.to_json import Json, compact_json, to_json
+from mindex.present.to_json import Json, compact_json, to_json, worded
 from mindex.present.token_count import count_tokens
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
@@ -32,7 +32,7 @@ _MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
 
 
 def change_json(change: Change, **more: Json) -> dict[str, Json]:
-    notes: dict[str, Json] = {"notes": list(change.notes)} if change.notes else {}
+    notes: dict[str, Json] = {"notes": list(map(worded, change.notes))} if change.notes else {}
     told = change.conflicts or (change.action == "update" and change.after.kind == "memory")
     conflicts = to_json({"conflicts": change.conflicts}) if told else {}
     return {"id": change.record, **more, "change": change.change, **conflicts, **notes}

@@ -12,7 +12,7 @@ from mindex.datatypes.spaces import model_title, visible
 from mindex.present.fence import inline
 from mindex.present.hooks import pause_text
 from mindex.present.text import aligned, amount, note_lines
-from mindex.present.to_json import Json, to_json
+from mindex.present.to_json import Json, to_json, worded
 
 _FILE_COUNTS = ("new", "changed", "moved", "deleted", "unchanged", "skipped")
 _MINUTE = 60
@@ -70,8 +70,8 @@ def status_text(status: Status) -> str:
         f"embedding: {model}, {embedding.pending} pending",
         *([f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)"] if change else []),
         *([upgrade_text(offer)] if (offer := embedding.upgrade) else []),
-        *([f"note: {embedding.note}"] if embedding.note else []),
-        f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
+        *note_lines([embedding.note] if embedding.note else []),
+        f"tier: {status.tier} ({worded(status.tier_reason)})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
         *([pause_text(status.hooks_resume_at)] if status.hooks_paused else []),
         *note_lines(status.extension_problems),

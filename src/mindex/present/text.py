@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mindex.present.fence import body, continued, inline, one_line
 from mindex.present.passage_layout import GAP
 from mindex.present.record_view import RecordView, field_text, shortened_place, with_lines
-from mindex.present.to_json import SHORT_NAMES, to_json
+from mindex.present.to_json import SHORT_NAMES, to_json, worded
 from mindex.text_match import matched_ranges
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def explanation(hit: Hit) -> str:
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
-    return [f"note: {one_line(note)}" for note in notes]
+    return [f"note: {one_line(worded(note))}" for note in notes]
 
 
 def first_lines(texts: Sequence[str]) -> list[str]:

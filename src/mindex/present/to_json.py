@@ -3,12 +3,15 @@
 The fields become keys, in their order. A field without a default is always written; a field that has one is left out
 while it holds it. Times (milliseconds in a field of `TIMES`, or one whose name ends in `_at`) are written as ISO 8601,
 tuples as lists, dataclasses inside dataclasses by the same rule. `RULES` lists the classes that deviate, and how.
+Messages (the fields of `MESSAGES`) are written in the words of the interface that shows them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import MISSING, field, fields
 from functools import cache, partial
 from operator import attrgetter
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 TIMES = ("at", "since", "oldest", "newest")
+MESSAGES = ("notes", "note", "tier_reason")
 # Short names that `explain` had in 0.1.0: they stay in JSON beside the full ones until 1.0.
 SHORT_NAMES = {"coverage": "matched_share", "z": "cosine_zscore", "g": "model_fluency"}
 WHOLE = 0  # digits of a number that becomes an integer
@@ -144,6 +148,24 @@ def add_rules(rules: Mapping[str, Rule]) -> None:
     _OF_EXTENSIONS.update(rules)
 
 
+_wording: ContextVar[Callable[[str], str]] = ContextVar("mindex_wording", default=str)
+
+
+@contextmanager
+def wording(words: Callable[[str], str]) -> Iterator[None]:
+    """Show messages in these words within the block: a server names tools in the place of commands."""
+    token = _wording.set(words)
+    try:
+        yield
+    finally:
+        _wording.reset(token)
+
+
+def worded(message: str) -> str:
+    """Return a message as the interface says it that shows it."""
+    return _wording.get()(message)
+
+
 def to_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
     """Return the JSON object of a dataclass, or of a mapping whose values may be dataclasses."""
     if isinstance(value, Mapping):
@@ -173,11 +195,19 @@ def _object(value: Any, group: str = "") -> dict[str, Json]:
         if content is default or content == default:
             continue
         converted = _converted(content, digits)
+        if name in MESSAGES:
+            converted = _worded(converted)
         if key:
             made[key] = converted
         elif isinstance(converted, dict):
             made |= converted
     return made
+
+
+def _worded(message: Json) -> Json:
+    if isinstance(message, list):
+        return [_worded(one) for one in message]
+    return worded(message) if isinstance(message, str) else message
 
 
 @cache
