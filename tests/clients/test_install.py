@@ -186,7 +186,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(home: Path) -> None:
         ("codex", 'mcp_servers = {other = {command = "x"}}\n', "cannot be changed"),
         (
             "codex",
-            "[a]\nx = [\n[\n'mcp_servers.mindex'\n]]\n[mcp_servers]\nmindex = {command = 'x'}\n",
+            "[a]\nx = [\n[\n'mcp_servers.mindex'\n]]\n[mcp_servers]\nmindex = {command = 'x', args = []}\n",
             "cannot be changed",
         ),
     ],
