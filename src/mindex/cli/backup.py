@@ -10,7 +10,6 @@ from mindex.cli.open_memory import Context
 from mindex.cli.options import PathArgument, completed_by
 from mindex.cli.output import confirm, report_error
 from mindex.cli.stop_signals import set_on_signal
-from mindex.config import load_settings
 from mindex.datatypes.backup import Backup
 from mindex.errors import UsageError
 from mindex.present.backup import backup_text, restored_text
@@ -33,7 +32,7 @@ def backup_command(context: Context, target: Path, every: str, keep: int | None,
     """
     if overwrite and (every or keep is not None or target.is_dir()):
         raise UsageError("--overwrite needs a FILE, not a folder", "remove it: backups in a folder get their own names")
-    backups = Backups(load_settings({"db": context.db}))
+    backups = Backups(context.settings())
 
     def done(made: Backup) -> None:
         context.emit(made, lambda: backup_text(made))
@@ -57,7 +56,7 @@ def restore_backup_command(context: Context, backup: Path, yes: bool) -> None:
 
     The former content is kept in a file next to the database; the command prints its name.
     """
-    settings = load_settings({"db": context.db})
+    settings = context.settings()
     backups = Backups(settings)
     if not yes:
         confirm("restore-backup", f"Replace what is in {settings.database} by {backup}?")

@@ -45,7 +45,7 @@ def doctor_command(context: Context, deep: bool, target: str | None) -> None:
                 "--deep cannot be combined with --repair", "remove --deep: --repair always checks the new database"
             )
         with ProgressBar() as bar:
-            repaired = Memory.repair(load_settings({"db": context.db}).database, target, report=bar)
+            repaired = Memory.repair(context.settings().database, target, report=bar)
         context.emit(repaired, lambda: repair_text(repaired))
         failed = bool(repaired.lost or not repaired.sound)
     else:
@@ -123,7 +123,7 @@ def unset(context: Context, key: str) -> None:
 @click.pass_obj
 def paths_command(context: Context) -> None:
     """Show where mindex keeps its files."""
-    settings = load_settings({"db": context.db, "agent": context.agent})
+    settings = context.settings()
     paths = {
         "db": settings.database,
         "config": str(user_config()),
