@@ -10,9 +10,8 @@ from mindex.cli.open_memory import Context
 from mindex.cli.options import LazyChoice, PathArgument, completed_by
 from mindex.cli.output import ProgressBar, note, say
 from mindex.errors import NotFoundError, UsageError
-from mindex.present.sync import status_text, sync_text
 from mindex.present.to_json import to_json
-from mindex.present.transfer import copy_text, export_text, import_text
+from mindex.present.transfer import copy_text, export_text, import_text, sync_status_text, sync_text
 from mindex.transfer.format_detection import importer_names
 
 _LINES_DROPPED = 3  # the exit code of `sync`
@@ -153,7 +152,7 @@ def sync_command(context: Context, folder: str, dry_run: bool, status: bool, rep
     with context.memory(creates=not status, dry_run=dry_run) as memory:
         if status:
             found = memory.sync.status(folder)
-            context.emit(found, lambda: status_text(found))
+            context.emit(found, lambda: sync_status_text(found))
             return
         with ProgressBar(lines=True) as bar:
             report = memory.sync.run(folder, dry_run=dry_run, repair=repair, embed=False, report=bar)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
@@ -226,6 +226,12 @@ def explanation(hit: Hit) -> str:
 
 def note_lines(notes: Sequence[str]) -> list[str]:
     return [f"note: {one_line(worded(note))}" for note in notes]
+
+
+def report_text(*parts: str | Iterable[str], notes: Sequence[str] = ()) -> str:
+    """The lines of a report, then its notes; a part is a line or several, and empty ones are left out."""
+    lines = [line for part in parts for line in ([part] if isinstance(part, str) else part) if line]
+    return "\n".join([*lines, *note_lines(notes)])
 
 
 def first_lines(texts: Sequence[str]) -> list[str]:
