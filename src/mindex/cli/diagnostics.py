@@ -13,9 +13,15 @@ from mindex.datatypes import Status
 from mindex.entry_points import disabled, installed, problems
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
-from mindex.present.plugins import Plugin, plugins_json, plugins_text
+from mindex.present.administration import (
+    Plugin,
+    changed_setting_json,
+    changed_setting_text,
+    plugins_json,
+    plugins_text,
+    settings_json,
+)
 from mindex.present.reports import checks_json, checks_text, repair_text, status_text
-from mindex.present.settings import changed_setting_json, changed_setting_text, settings_json
 from mindex.present.text import aligned
 from mindex.user_folders import cache_folder, default_database, user_config
 from mindex.user_settings import set_setting, unset_setting

@@ -35,7 +35,7 @@ class HookCommand(click.Command):
 
 def _refuse(context: Context, error: UsageError) -> NoReturn:
     """Report wrong arguments in one line, also in the log of the hooks, and exit with 1."""
-    from mindex.hooks.error_log import log_error  # as in `hook_command`
+    from mindex.hooks.run import log_error  # as in `hook_command`
 
     folder = default_database().parent
     with suppress(Exception):  # invalid settings must not hide this error
@@ -63,8 +63,11 @@ def hook_command(context: Context, event: str, client: str) -> None:
     wrong. docs/agents.md explains how to add hooks to a client.
     """
     from mindex.hook_pause import is_paused  # the file of this command is also that of `pause`
-    from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it
-    from mindex.hooks.run import HookRun, check_arguments  # as above
+    from mindex.hooks.run import (  # as above
+        HookRun,
+        check_arguments,
+        log_error,  # `pause` and `resume` do not need it
+    )
 
     try:
         check_arguments(event, client)

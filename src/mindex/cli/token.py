@@ -10,7 +10,7 @@ from mindex.clock import now_ms
 from mindex.datatypes.access_tokens import Rights, Token
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.present import access_tokens as present
+from mindex.present.administration import new_token_json, new_token_text, tokens_json, tokens_text
 
 
 @click.group("token", short_help="Manage access tokens for `serve --http`.")
@@ -56,15 +56,13 @@ def add(
         raise UsageError("--collections is empty", "remove it, or write --collections docs,notes")
     with context.memory(creates=True) as memory:
         made = memory.tokens.add(name, agent=context.agent or "", rights=rights, collections=names, expires=expires)
-    context.emit(
-        present.new_token_json(made.secret, made.token), lambda: present.new_token_text(made.secret, made.token)
-    )
+    context.emit(new_token_json(made.secret, made.token), lambda: new_token_text(made.secret, made.token))
 
 
 @token_command.command("list")
 @prints(
-    lambda tokens: present.tokens_text(tokens, now_ms()),
-    lambda tokens: present.tokens_json(tokens, now_ms()),
+    lambda tokens: tokens_text(tokens, now_ms()),
+    lambda tokens: tokens_json(tokens, now_ms()),
     makes_default=False,
 )
 def list_(memory: Memory) -> Sequence[Token]:

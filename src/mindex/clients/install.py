@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mindex.clients.clients import CLIENTS, Client
+from mindex.clients.clients import CLIENTS, Client, Machine, config_file, trace_of
 from mindex.clients.config_file import (
     ChangedMeanwhileError,
     ConfigFile,
@@ -15,7 +15,6 @@ from mindex.clients.config_file import (
     read_config,
     write_backup,
 )
-from mindex.clients.locations import Machine, config_file, trace_of
 from mindex.clients.server_command import program_exists, start_problem
 from mindex.datatypes.clients import ClientStatus, InstallResult, Outcome, Scope
 from mindex.errors import ConfigError

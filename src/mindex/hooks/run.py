@@ -1,15 +1,18 @@
-"""Runs one hook: reads what the agent sends, does the work, returns what the agent is to read."""
+"""Runs one hook: reads what the agent sends, does the work, returns what the agent is to read, and logs errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from mindex.clock import now_ms, to_iso
 from mindex.errors import UsageError
 from mindex.hooks.hook_input import HookInput, read_input
 from mindex.hooks.session_state import SessionState, remove_old_states, session_state
 from mindex.present.hooks import hook_json, recall_text, start_text
+from mindex.private_files import make_private_folder, open_private
 
 if TYPE_CHECKING:
     from mindex.config import Settings
@@ -25,6 +28,8 @@ EVENTS = {
     "session-end": "SessionEnd",
 }
 _STATES = "hooks"  # the folder of the states, in the data folder
+FILE = "hooks.log"
+_MAX_BYTES = 100_000
 
 
 def check_arguments(event: str, client: str) -> None:
@@ -105,3 +110,18 @@ class HookRun:
 
         with self._open_memory() as memory:
             capture_turns(memory, given, state, self._program, at_end=at_end)
+
+
+def log_error(folder: Path, hook: str, error: BaseException) -> None:
+    """Append one line, without secrets. Never raises."""
+    from mindex.redaction.redactor import Redactor  # its patterns take time to compile, and few hooks fail
+
+    message = Redactor().redact_text(" ".join(str(error).split()))
+    line = f"{to_iso(now_ms())} {hook}: {type(error).__name__}: {message[:500]}\n"
+    with suppress(OSError, ValueError):
+        make_private_folder(folder)
+        path = folder / FILE
+        if path.exists() and path.stat().st_size > _MAX_BYTES:
+            path.replace(path.with_suffix(".log.old"))
+        with open_private(path) as file:
+            file.write(line.encode("utf-8", "replace"))

@@ -5,11 +5,12 @@ Every request of every interface passes here.
 
 from __future__ import annotations
 
+import threading
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
-from time import perf_counter
+from time import monotonic, perf_counter
 from urllib.parse import quote
 
 from anyio import fail_after
@@ -21,12 +22,10 @@ from mindex.datatypes.access_tokens import ALL_AGENTS, Principal
 from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
 from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
-from mindex.http_access.current_principal import acting_as
+from mindex.http_access.current_principal import acting_as, error_before_login
 from mindex.http_access.metrics import Metrics
-from mindex.http_access.rate_limit import RateLimit
 from mindex.http_access.refusals import JsonRefusals, refusal
 from mindex.http_access.sessions import Sessions
-from mindex.http_access.shown_error import error_before_login
 from mindex.values import dataclass
 
 METRICS_ROUTE = "/metrics"
@@ -39,6 +38,7 @@ _PUBLIC = (*_PROBES, WELL_KNOWN)
 # What one address may send without a token that has counted before. The body has space for a form with a token.
 BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_BYTES = 300, 16_384
 _IPV6_NETWORK = 64  # bits: a client with an IPv6 address usually has its whole network
+_MAX_BUCKETS = 10_000
 
 _TWO_LENGTHS = MindexError(
     "the request has both Content-Length and Transfer-Encoding",
@@ -258,3 +258,29 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return replayed
+
+
+class RateLimit:
+    """Counts requests by key. `per_minute` of 0 allows any number."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self.per_minute = per_minute
+        self._most = float(per_minute)
+        self._per_second = per_minute / 60
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: dict[str, tuple[float, float]] = {}  # key → (requests left, when that was so)
+
+    def wait(self, key: str) -> float:
+        """Count a request. Returns 0 if it is allowed, else the seconds after which the next one is."""
+        if not self._most:
+            return 0.0
+        now = self._clock()
+        with self._lock:
+            if len(self._buckets) >= _MAX_BUCKETS:  # tokens that are gone, addresses of long ago
+                self._buckets.clear()
+            left, then = self._buckets.get(key, (self._most, now))
+            left = min(self._most, left + (now - then) * self._per_second)
+            allowed = left >= 1
+            self._buckets[key] = (left - 1 if allowed else left, now)
+        return 0.0 if allowed else (1 - left) / self._per_second

@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mindex.clock import to_iso
+from mindex.errors import MindexError
 from mindex.present.record_view import summary_of
 from mindex.values import dataclass, replace
 
@@ -242,3 +243,16 @@ def _converted(value: Any, digits: int = _EXACT) -> Json:
     if isinstance(value, Mapping):
         return {str(key): _converted(part, digits) for key, part in value.items()}
     return _object(value)
+
+
+def error_json(error: MindexError, kind: str = "") -> dict[str, Json]:
+    """`{"error": {"kind", "message", "hint"}}`, without a hint if there is none. `kind` replaces the error's own."""
+    shown: dict[str, Json] = {"kind": kind or error.kind, "message": _encodable(error.message)}
+    if error.hint:
+        shown["hint"] = _encodable(error.hint)
+    return {"error": shown}
+
+
+def _encodable(text: str) -> str:
+    """The text as UTF-8 carries it: half a character, which an error may repeat, is written as JSON escapes it."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -23,10 +23,9 @@ from mindex.datatypes.option import Option, OptionValue
 from mindex.entries.options import MEMORY_OPTIONS
 from mindex.errors import MindexError, UsageError
 from mindex.http_access.current_principal import require_write
-from mindex.present.error_json import error_json
 from mindex.present.history import change_json
 from mindex.present.records_view import view_records
-from mindex.present.to_json import Json, to_json
+from mindex.present.to_json import Json, error_json, to_json
 from mindex.search.options import SEARCH_OPTIONS
 from mindex.search_view import search_view
 from mindex.web.site import HEADERS, Site, status_of

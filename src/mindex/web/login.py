@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mindex.errors import AuthenticationError, MindexError, StoreError
-from mindex.http_access.shown_error import error_before_login
+from mindex.http_access.current_principal import error_before_login
 from mindex.web.paths import safe_next
 from mindex.web.render import render
 from mindex.web.site import HEADERS, Call, Site, status_of
