@@ -30,8 +30,7 @@ _TOPICS = {
     ),
     "Conversations, people, plans": (
         ("conversations", "conversation"),
-        ("profile", "profile"),
-        ("field_entries", "contact project skill"),
+        ("field_entries", "profile contact project skill"),
     ),
     "Clients": (
         ("setup", "setup"),
@@ -44,8 +43,7 @@ _TOPICS = {
     "Models": (("maintenance", "models reembed backfill"), (_EXTENSION, "eval")),
     "Health and settings": (
         ("diagnostics", "status doctor"),
-        ("maintenance", "scan optimize"),
-        ("backup", "backup restore-backup"),
+        ("maintenance", "scan optimize backup restore-backup"),
         ("diagnostics", "config paths plugins"),
         (_EXTENSION, "admin"),
         ("completion", "completion help"),
