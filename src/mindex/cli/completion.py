@@ -71,11 +71,6 @@ _SHELLS: Mapping[str, type[_Shell]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish
 SHELLS = tuple(_SHELLS)
 
 
-def completion_script(cli: click.Command, shell: str) -> str:
-    """Return the script that a shell reads once: one of `SHELLS`."""
-    return _SHELLS[shell](cli, {}, "mindex", COMPLETE_VARIABLE).source()
-
-
 def complete_in_shell(cli: click.Command, instruction: str) -> int:
     """Print what a script asks for: `bash_complete`, `zsh_complete` … Returns the exit code."""
     shell, _, task = instruction.partition("_")
@@ -215,7 +210,7 @@ def completion_command(context: click.Context, shell: str) -> None:
     zsh:  echo 'eval "$(mindex completion zsh)"' >> ~/.zshrc      (after compinit)
     fish: mindex completion fish > ~/.config/fish/completions/mindex.fish
     """
-    script = completion_script(context.find_root().command, shell)
+    script = _SHELLS[shell](context.find_root().command, {}, "mindex", COMPLETE_VARIABLE).source()
     _emit(context, {"shell": shell, "script": script}, script.rstrip("\n"))
 
 

@@ -87,7 +87,7 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
     @limit_option(50, "Number of records, at most 500.")
     @prints(
         lambda page: present.things_text(page.records, page.total),
-        lambda page: present.things_json(page.records, page.total),
+        lambda page: {"records": [present.thing_json(record) for record in page.records], "total": page.total},
     )
     def list_(memory: Memory, /, limit: int, **filters: Any) -> Page:
         return memory.field_entries(kind).list(limit=limit, **filters)
@@ -155,7 +155,7 @@ def unlink(memory: Memory, project: str, location: str, reason: str) -> ProjectS
 @project_command.command("sources")
 @click.argument("project", required=False)
 @click.option("--type", "source_type", type=click.Choice(TYPES), help="Only sources of this type.")
-@prints(present.sources_text, present.sources_json)
+@prints(present.sources_text, lambda found: {"sources": found, "total": len(found)})
 def sources(memory: Memory, project: str | None, source_type: str | None) -> Sequence[ProjectSource]:
     """List the sources of a project, or of all, with their status.
 

@@ -185,9 +185,9 @@ def _with_member(source: _Text, target: _Object, key: str, value: object) -> str
     content_end = len(text[: target.end].rstrip(_BLANK))
     if not target.members:
         outer = source.line_indent(target.start)
-        indent = outer + source.unit
+        inner = outer + source.unit
         tail = "" if "\n" in text[content_end : target.end] else source.newline + outer
-        new = f"{source.newline}{indent}{name}: {_rendered(value, source, indent)}{tail}"
+        new = f"{source.newline}{inner}{name}: {_rendered(value, source, inner)}{tail}"
         return text[:content_end] + new + text[content_end:]
     first, last = target.members[0], target.members[-1]
     trailing = source.comma(last.end, target.end)

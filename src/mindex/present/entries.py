@@ -24,7 +24,7 @@ from mindex.present.growth import growth_text
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
 from mindex.present.text import aligned, amount, note_lines, record_text
-from mindex.present.to_json import Json, to_json, worded
+from mindex.present.to_json import Json, worded
 
 _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
@@ -182,10 +182,6 @@ def turn_added_text(turn: Record, redacted: Sequence[str], found: ExtractionRepo
     return "\n".join([*lines, *note_lines(found.notes)])
 
 
-def turns_json(turns: Sequence[Record]) -> dict[str, Json]:
-    return to_json({"records": tuple(map(view_record, turns)), "total": len(turns)})
-
-
 def turns_text(turns: Sequence[Record], *, colour: bool = False) -> str:
     return "\n\n".join([amount(len(turns), "exchange"), *(record_text(view_record(turn), colour) for turn in turns)])
 
@@ -244,10 +240,6 @@ def _source_line(source: Json) -> str:
     return inline(f"source: {source.get('type')} {source.get('location')}" + (f" ({reported})" if reported else ""))
 
 
-def sources_json(sources: Sequence[ProjectSource]) -> dict[str, Json]:
-    return {"sources": [to_json(one) for one in sources], "total": len(sources)}
-
-
 def sources_text(sources: Sequence[ProjectSource]) -> str:
     columns = ((one.status, one.type, one.location, one.project_name, one.message) for one in sources)
     rows = [[*map(inline, row)] for row in columns]
@@ -272,10 +264,6 @@ def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Jso
 def thing_added_text(record: Record, notes: Sequence[str] = ()) -> str:
     lines = [f"{record.id} remembered", *_field_lines(record), *redacted_lines({}, record.fields)]
     return "\n".join([*lines, *note_lines(notes)])
-
-
-def things_json(records: Sequence[Record], total: int) -> dict[str, Json]:
-    return {"records": [thing_json(record) for record in records], "total": total}
 
 
 def things_text(records: Sequence[Record], total: int) -> str:

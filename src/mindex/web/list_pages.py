@@ -39,12 +39,8 @@ def list_routes(site: Site) -> list[Route]:
 
 
 def _conversations(call: Call) -> Response:
-    text = call.given("offset") or "0"
-    if not text.isdecimal() or len(text) > 9:
-        raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
-    offset = int(text)
-    page = call.memory.conversations.list(limit=_SESSIONS, offset=offset)
-    return call.render("conversations.html", page=page, offset=offset, page_size=_SESSIONS)
+    page = call.memory.conversations.list(limit=_SESSIONS, offset=call.offset)
+    return call.render("conversations.html", page=page, offset=call.offset, page_size=_SESSIONS)
 
 
 def _conversation(call: Call) -> Response:

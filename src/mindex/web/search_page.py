@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from mindex.datatypes import KINDS, Answer, Hit, QueryTerms, Record
 from mindex.datatypes.guidance import Guidance
-from mindex.errors import MindexError, UsageError
+from mindex.errors import MindexError
 from mindex.memory import Memory
 from mindex.present.budget import snippet
 from mindex.present.record_view import RecordView, view_record
@@ -42,7 +42,7 @@ def search_routes(site: Site) -> list[Route]:
 
 
 def _search(call: Call) -> Response:
-    query, scope, offset = call.given("q"), _scope(call), _offset(call)
+    query, scope, offset = call.given("q"), _scope(call), call.offset
     is_typing = bool(call.given("typing"))
     memory = call.memory
     shown: dict[str, Any]
@@ -105,13 +105,6 @@ def _scope(call: Call) -> dict[str, Any]:
     many = {option: [one.strip() for one in given.getlist(name) if one.strip()] for name, option in _MANY.items()}
     one = {name: call.given(name) for name in _ONE}
     return {name: value for name, value in {**many, **one}.items() if value}
-
-
-def _offset(call: Call) -> int:
-    text = call.given("offset") or "0"
-    if not text.isdecimal() or len(text) > 9:
-        raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
-    return int(text)
 
 
 def _tags(call: Call) -> Response:

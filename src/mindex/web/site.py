@@ -21,7 +21,7 @@ from mindex.command_words import in_page_words
 from mindex.datatypes import Progress
 from mindex.datatypes.access_tokens import Principal
 from mindex.datatypes.results import Report
-from mindex.errors import AccessDeniedError, ConflictError, MindexError, NotFoundError, read_only_token
+from mindex.errors import AccessDeniedError, ConflictError, MindexError, NotFoundError, UsageError, read_only_token
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.middleware import is_navigation
@@ -219,6 +219,14 @@ class Call:
     def given(self, name: str) -> str:
         """A value of the address, or of the form; '' if it is not given."""
         return (self.form.get(name) or self.request.query_params.get(name) or "").strip()
+
+    @property
+    def offset(self) -> int:
+        """The number of rows to skip. Raises UsageError."""
+        text = self.given("offset") or "0"
+        if not text.isdecimal() or len(text) > 9:
+            raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
+        return int(text)
 
     def named(self, name: str) -> str:
         """A part of the path."""

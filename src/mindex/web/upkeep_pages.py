@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
@@ -60,12 +59,10 @@ def _index(call: Call) -> Response:
     folders = [call.site.folder(path)] if path else []
     if folders and not folders[0].is_dir():
         raise UsageError(f"there is no folder {folders[0]}", "check the path")
-    call.site.jobs.start(f"index {path or 'all collections'}", lambda report: _index_report(memory, folders, report))
+    call.site.jobs.start(
+        f"index {path or 'all collections'}", lambda report: index_text(memory.index(*folders, report=report))
+    )
     return call.done("/collections", "Indexing has started.")
-
-
-def _index_report(memory: Memory, folders: list[Path], report: Report) -> str:
-    return index_text(memory.index(*folders, report=report))
 
 
 def _remove(call: Call) -> Response:
