@@ -15,7 +15,7 @@ MODULES = [
     import_module(f"mindex.{name}")
     for name in (
         "datatypes.records", "datatypes.results", "datatypes.reports", "datatypes.consolidation", "datatypes.sync",
-        "datatypes.transfer", "present.answer_view", "present.records_view",
+        "datatypes.transfer", "datatypes.access_tokens", "present.answer_view", "present.records_view",
     )
 ]  # fmt: skip
 

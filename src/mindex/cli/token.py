@@ -1,6 +1,6 @@
 """The command token: who may reach this memory through `serve --http`, as which agent, with which rights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -72,12 +72,11 @@ def list_(memory: Memory) -> Sequence[Token]:
 
 @token_command.command("revoke")
 @click.argument("name", shell_complete=completed_by("tokens"))
-@click.pass_obj
-def revoke(context: Context, name: str) -> None:
+@prints("{revoked} revoked; a running server refuses it within a second".format_map)
+def revoke(memory: Memory, name: str) -> Mapping[str, str]:
     """Revoke a token. A running server rejects it within a second; `owner`: the next start creates a new one."""
-    with context.memory() as memory:
-        memory.tokens.revoke(name)
-    context.emit({"revoked": name}, lambda: f"{name} revoked; a running server refuses it within a second")
+    memory.tokens.revoke(name)
+    return {"revoked": name}
 
 
 @token_command.command("show")

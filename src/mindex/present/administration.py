@@ -96,7 +96,7 @@ def new_token_text(secret: str, token: Token) -> str:
 
 
 def new_token_json(secret: str, token: Token) -> dict[str, Json]:
-    return {"token": secret, **_token_json(token)}
+    return {"token": secret, **to_json(token)}
 
 
 def tokens_text(tokens: Sequence[Token], now: int) -> str:
@@ -112,19 +112,7 @@ def tokens_text(tokens: Sequence[Token], now: int) -> str:
 
 
 def tokens_json(tokens: Sequence[Token], now: int) -> dict[str, Json]:
-    return {"tokens": [{**_token_json(one), "expired": _has_expired(one, now)} for one in tokens]}
-
-
-def _token_json(token: Token) -> dict[str, Json]:
-    """A token without its hash, which no reader can use."""
-    return {
-        "name": token.name,
-        "agent": None if token.rights == "metrics" else token.agent,
-        "rights": token.rights,
-        "collections": list(token.collections),
-        "created_at": to_iso(token.created_at),
-        "expires_at": None if token.expires_at is None else to_iso(token.expires_at),
-    }
+    return {"tokens": [{**to_json(one), "expired": _has_expired(one, now)} for one in tokens]}
 
 
 def _has_expired(token: Token, now: int) -> bool:

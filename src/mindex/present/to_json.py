@@ -97,6 +97,11 @@ RULES: Mapping[str, Rule] = {
     "Change": Rule(  # what the history of an entry and the versions of the profile have in common
         shown=("at", "by", "action", "reason"), views={"reason": lambda change: change.reason or None},
     ),
+    "Token": Rule(  # without its hash, which no reader can use
+        shown=("name", "agent", "rights", "collections", "created_at", "expires_at"),
+        always=("agent", "rights", "collections", "created_at", "expires_at"),
+        views={"agent": lambda token: None if token.rights == "metrics" else token.agent},
+    ),
     "PurgeResult": Rule(
         shown=("purged", "notes"), groups={"purged": ("records", "vectors", "history", "log_lines")},
         always=("records", "vectors", "history"),
@@ -223,7 +228,7 @@ def _steps(kind: Any, group: str) -> tuple[_Step, ...]:
 
     def step(name: str) -> _Step:
         view = partial(_object, group=name) if name in rule.groups else rule.views.get(name)
-        default = None if view else defaults.get(name, MISSING)
+        default = None if view and name not in rule.always else defaults.get(name, MISSING)
         digits = _TIME if name in TIMES or name.endswith("_at") else _EXACT
         key = "" if name in rule.flat else rule.rename.get(name, name)
         return _Step(name, key, default, rule.digits.get(name, digits), view)

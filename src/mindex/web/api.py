@@ -114,6 +114,8 @@ def _endpoint(site: Site, operation: Operation) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         try:
             values = await _values(request, operation)
+            if operation.method == "POST":
+                require_write()
             body, status = await run_sync(operation.run, site, values)
         except MindexError as error:
             body, status = error_json(site.shown_error(error)), status_of(error)
@@ -171,24 +173,20 @@ def _get(site: Site, values: dict[str, Any]) -> tuple[dict[str, Json], int]:
 
 
 def _add(site: Site, values: dict[str, Any]) -> tuple[dict[str, Json], int]:
-    require_write()
     result = site.memory().add(values.pop("text"), **values)
     return to_json(result), 201 if result.created else 200
 
 
 def _update(site: Site, values: dict[str, Any]) -> tuple[dict[str, Json], int]:
-    require_write()
     id_, reason = values.pop("id"), values.pop("reason", "")
     return change_json(site.memory().update(id_, reason=reason, **values)), 200
 
 
 def _forget(site: Site, values: dict[str, Any]) -> tuple[dict[str, Json], int]:
-    require_write()
     return change_json(site.memory().forget(values["id"], values.get("reason", "")), forgotten=True), 200
 
 
 def _index(site: Site, values: dict[str, Any]) -> tuple[dict[str, Json], int]:
-    require_write()
     path = values.pop("path", "")
     return to_json(site.memory().index(*([site.folder(path)] if path else []), **values)), 200
 
