@@ -1,12 +1,12 @@
 """The text and JSON of backups, extensions, access tokens and settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mindex.clock import to_iso
 from mindex.config import Configured, Settings, bare_address
 from mindex.datatypes.access_tokens import ALL_AGENTS, Token
 from mindex.datatypes.backup import Backup, RestoredBackup
-from mindex.present.text import aligned, note_lines
+from mindex.present.text import aligned, counted, note_lines
 from mindex.present.to_json import Json, to_json
 from mindex.values import dataclass
 
@@ -51,18 +51,16 @@ def shown_value(one: Configured) -> Json:
 
 def backup_text(backup: Backup) -> str:
     removed = [f"removed {path}" for path in backup.removed]
-    return "\n".join([f"{backup.path}: {_records(backup.records)} ({backup.size_bytes} bytes)", *removed])
+    return "\n".join(
+        [f"{backup.path}: {counted(backup.records) or 'no records'} ({backup.size_bytes} bytes)", *removed]
+    )
 
 
 def restored_text(restored: RestoredBackup) -> str:
-    lines = [f"{restored.db} is now {restored.backup}: {_records(restored.records)}"]
+    lines = [f"{restored.db} is now {restored.backup}: {counted(restored.records) or 'no records'}"]
     if restored.kept_as:
         lines.append(f"the former content is in {restored.kept_as}")
     return "\n".join(lines)
-
-
-def _records(records: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in records.items()) or "no records"
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,6 +240,11 @@ def first_lines(texts: Sequence[str]) -> list[str]:
     return lines if len(lines) <= _MAX_LINES else [*lines[:_MAX_LINES], f"… and {len(lines) - _MAX_LINES:,} more"]
 
 
+def counted(counts: Mapping[str, int]) -> str:
+    """`3 memory, 12 chunk`."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
 def amount(count: int, one: str, several: str = "") -> str:
     """`1 file`, `2 files`, `1,000 files`."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
