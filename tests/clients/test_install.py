@@ -18,8 +18,7 @@ import pytest
 from mindex.clients import config_file as config_file_module
 from mindex.clients.clients import CLIENTS, Client, Machine, client_named, config_file, this_machine
 from mindex.clients.config_file import ChangedMeanwhileError, backup_path, read_config
-from mindex.clients.install import Installer
-from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
+from mindex.clients.install import Installer, program, project_agent_name, server_command, start_problem
 from mindex.datatypes.clients import InstallResult
 from mindex.temporary_files import replaced_file
 from tests.running import Ran, finish, is_one_error, run_as_nobody, run_here, start

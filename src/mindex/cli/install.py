@@ -13,8 +13,7 @@ import click
 from mindex.cli.open_memory import Context
 from mindex.cli.output import note
 from mindex.clients.clients import CLIENTS, Client, client_named, this_machine, trace_of
-from mindex.clients.install import Installer, list_clients
-from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
+from mindex.clients.install import Installer, list_clients, program, project_agent_name, server_command, start_problem
 from mindex.datatypes.clients import AgentList, InstallReport
 from mindex.errors import UsageError
 from mindex.present.clients import agents_text, install_text

@@ -18,8 +18,7 @@ from mindex.cli.install import run_install
 from mindex.cli.open_memory import Context
 from mindex.cli.output import ProgressBar, say
 from mindex.clients.clients import CLIENTS, Client, Machine, client_named, this_machine, trace_of
-from mindex.clients.install import Installer
-from mindex.clients.server_command import program
+from mindex.clients.install import Installer, program
 from mindex.datatypes import Answer
 from mindex.datatypes.clients import InstallReport, SetupReport
 from mindex.datatypes.transfer import ImportReport
