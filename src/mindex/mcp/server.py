@@ -45,9 +45,7 @@ class MindexServer(MCPServer[Any]):
 
     def __init__(self, host: MemoryHost, dialect: Dialect) -> None:
         toolsets = [toolset(host) for toolset in dialect.toolsets]
-        tools: list[Tool] = [
-            tool for one in toolsets for tool in make_tools(one, dialect.on_error, dialect.commands, host.error_text)
-        ]
+        tools: list[Tool] = [tool for one in toolsets for tool in make_tools(one, dialect, host.error_text)]
         super().__init__(
             "mindex",
             title="mindex",

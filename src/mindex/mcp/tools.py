@@ -30,6 +30,8 @@ from mindex.present.to_json import Json, compact_json, worded, wording
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
+    from mindex.mcp.dialect import Dialect
+
 # Titles repeat the names; defaults and ranges are in the descriptions, because some clients strip them.
 _NOT_PUBLISHED = ("title", "default", "minimum", "maximum", "ge", "le")
 
@@ -100,21 +102,16 @@ def tool(
     return mark
 
 
-def make_tools(
-    toolset: object,
-    on_error: OnError | None = None,
-    commands: Commands = (),
-    error_text: Callable[[MindexError], str] = str,
-) -> Iterator[StrictTool]:
-    """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own.
+def make_tools(toolset: object, dialect: Dialect, error_text: Callable[[MindexError], str]) -> Iterator[StrictTool]:
+    """Yield the tools of an object, in the order of its marked methods.
 
-    `commands`: see `command_words`; `error_text` returns what an error says to the client.
+    The dialect's `on_error` is for tools without their own; `error_text` returns what an error says to the client.
     """
     for attribute, method in vars(type(toolset)).items():
-        for published, own_on_error, reads_too in getattr(method, "tool_marks", ()):
+        for published, on_error, reads_too in getattr(method, "tool_marks", ()):
             made = StrictTool.of(getattr(toolset, attribute), **published)
-            made.on_error = own_on_error or on_error
-            made.commands = commands
+            made.on_error = on_error or dialect.on_error
+            made.commands = dialect.commands
             made.error_text = error_text
             made.reads_too = reads_too
             yield made
