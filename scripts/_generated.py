@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from _openapi import description
+
 from mindex.datatypes.option import Option
 from mindex.entries.options import MEMORY_OPTIONS
 from mindex.search.options import SEARCH_OPTIONS
@@ -96,6 +98,7 @@ def sources() -> dict[str, str]:
         "src/mindex/mcp/native/retrieval.py": _between(
             "src/mindex/mcp/native/retrieval.py", {"search options": _arguments(SEARCH_OPTIONS, "_ABOUT")}
         ),
+        "src/mindex/web/openapi.json": description(),
     }
 
 

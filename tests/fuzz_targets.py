@@ -30,7 +30,7 @@ from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server import MindexServer
 from mindex.mcp.server_options import ServerOptions
 from mindex.memory import Memory
-from mindex.web.api import OPERATIONS, PREFIX
+from mindex.web.api import JSON_TYPES, OPERATIONS, PREFIX
 
 KEYWORD: dict[str, object] = {"embedding.provider": "none"}
 # Commands that are not targets, each with its reason.
@@ -283,18 +283,18 @@ def _api_targets(root: Path, portal: BlockingPortal, stack: ExitStack) -> Iterat
             _check_words(said.get("message", ""))
 
     for operation in OPERATIONS:
-        for parameter in operation.parameters:
-            if parameter.type not in ("string", "array"):
+        for option in operation.options:
+            if option.value not in ("text", "texts"):
                 continue
             others: dict[str, object] = {
-                other.name: _plausible({"type": other.type}, other.name)
-                for other in operation.parameters if other.required and other is not parameter
+                other.parameter: _plausible({"type": JSON_TYPES[other.value][0]}, other.parameter)
+                for other in operation.options if other.parameter == operation.required and other is not option
             }  # fmt: skip
-            several = parameter.type == "array" and operation.method == "POST"
+            several = option.value == "texts" and operation.method == "POST"
             yield Target(
-                f"api:{operation.name} {parameter.name}",
-                lambda text, operation=operation, parameter=parameter, others=others, several=several: send(  # type: ignore[misc]
-                    operation.method, operation.name, {**others, parameter.name: [text] if several else text}
+                f"api:{operation.name} {option.parameter}",
+                lambda text, operation=operation, option=option, others=others, several=several: send(  # type: ignore[misc]
+                    operation.method, operation.name, {**others, option.parameter: [text] if several else text}
                 ),
             )
 

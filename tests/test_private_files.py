@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mindex.hook_pause import pause
-from mindex.hooks.error_log import log_error
+from mindex.hooks.run import log_error
 from mindex.memory import Memory
 from mindex.private_files import close_to_others
 from mindex.user_folders import default_database

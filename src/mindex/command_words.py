@@ -1,9 +1,9 @@
 """Errors and notes in the words of an MCP client or of the web page: commands become tools or pages.
 
 A message of mindex names the next step as a person would type it: `mindex restore ID` in backquotes, or an option such
-as --db. A client has no command line, so everything that a server sends goes through `in_tool_words`. What a tool of
-its dialect does is said with that tool (`Dialect.commands`); the rest is for the user to run. An error that a page
-shows names the page that does it.
+as --db. A client has no command line, so a server words its errors, and has `present` word its notes, by
+`in_tool_words`. What a tool of its dialect does is said with that tool (`Dialect.commands`); the rest is for the user
+to run. An error that a page shows names the page that does it.
 """
 
 import re

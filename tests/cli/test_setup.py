@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from mindex.cli.note_folders import note_folders
-from mindex.clients.locations import Machine
+from mindex.cli.setup import note_folders
+from mindex.clients.clients import Machine
 from tests.cli.conftest import Mindex
 from tests.running import is_one_error
 

@@ -60,7 +60,7 @@ def test_the_link_opens_the_page_once(db: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_replaced_unless_it_was_named(db: Path) -> None:
-    from mindex.cli.web import DEFAULT_PORT  # beside its use
+    from mindex.cli.serve import DEFAULT_PORT  # beside its use
 
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -16,11 +16,9 @@ from typing import IO, Any
 import pytest
 
 from mindex.clients import config_file as config_file_module
-from mindex.clients.clients import CLIENTS, Client, client_named
+from mindex.clients.clients import CLIENTS, Client, Machine, client_named, config_file, this_machine
 from mindex.clients.config_file import ChangedMeanwhileError, backup_path, read_config
-from mindex.clients.install import Installer
-from mindex.clients.locations import Machine, config_file, this_machine
-from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
+from mindex.clients.install import Installer, program, project_agent_name, server_command, start_problem
 from mindex.datatypes.clients import InstallResult
 from mindex.temporary_files import replaced_file
 from tests.running import Ran, finish, is_one_error, run_as_nobody, run_here, start
@@ -186,7 +184,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(home: Path) -> None:
         ("codex", 'mcp_servers = {other = {command = "x"}}\n', "cannot be changed"),
         (
             "codex",
-            "[a]\nx = [\n[\n'mcp_servers.mindex'\n]]\n[mcp_servers]\nmindex = {command = 'x'}\n",
+            "[a]\nx = [\n[\n'mcp_servers.mindex'\n]]\n[mcp_servers]\nmindex = {command = 'x', args = []}\n",
             "cannot be changed",
         ),
     ],

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindex.clients.clients import CLIENTS, client_named
-from mindex.clients.locations import Machine, config_file, this_machine, trace_of
+from mindex.clients.clients import CLIENTS, Machine, client_named, config_file, this_machine, trace_of
 from mindex.errors import UsageError
 
 LINUX = {

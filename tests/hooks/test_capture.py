@@ -9,7 +9,7 @@ import pytest
 
 from mindex.entries.capture import CapturedTurn
 from mindex.errors import UsageError
-from mindex.hooks.transcript import MAX_BYTES
+from mindex.hooks.turn_capture import MAX_BYTES
 from tests.hooks.conftest import Project
 
 ASKED, ANSWERED = "why does the build fail?", "The cache folder is missing."

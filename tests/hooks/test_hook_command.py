@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mindex.hook_pause import WITHOUT_END, paused_until
-from mindex.hooks.error_log import FILE, log_error
+from mindex.hooks.run import FILE, log_error
 from mindex.hooks.session_state import session_state
 from tests.hooks.conftest import Project
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.http_access.rate_limit import RateLimit
+from mindex.http_access.middleware import RateLimit
 
 
 class Clock:

@@ -11,7 +11,7 @@ from mcp_types import TextResourceContents
 
 from mcp import Client
 from mindex.mcp.dialect import tool_names
-from mindex.mcp.search_app import SEARCH_APP
+from mindex.mcp.resources import SEARCH_APP
 from tests.mcp.conftest import Served, structured, text
 
 pytestmark = pytest.mark.anyio

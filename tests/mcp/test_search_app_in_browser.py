@@ -19,7 +19,7 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp_types import TextResourceContents
 
 from mcp import Client
-from mindex.mcp.search_app import SEARCH_APP
+from mindex.mcp.resources import SEARCH_APP
 from tests.mcp.conftest import Served
 
 playwright = pytest.importorskip("playwright.sync_api")

@@ -6,8 +6,7 @@ import pytest
 
 from mindex.clock import DAY_MS
 from mindex.datatypes.growth import MemoryGrowth, Period, RecalledEntry, UnusedMemory
-from mindex.present.columns import fit, width_of
-from mindex.present.growth import growth_text
+from mindex.present.growth import fit, growth_text, width_of
 
 PERIODS = tuple(Period(n * 7 * DAY_MS, n, 10 * n, n % 3, n * (n + 1) // 2, 5 * n * (n + 1)) for n in range(6))
 GROWTH = MemoryGrowth(

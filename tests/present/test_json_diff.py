@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mindex.entries import json_paths
 from mindex.errors import NotFoundError
-from mindex.present.json_diff import differences
+from mindex.present.history import differences
 
 NAMES = st.text("abcd", min_size=1, max_size=2)
 LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.text("xy", max_size=2)

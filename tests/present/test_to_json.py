@@ -9,13 +9,14 @@ import pytest
 
 from mindex.datatypes import AddResult, Check, Hit, PurgeResult, Record, Stage, Trace
 from mindex.datatypes.reports import CollectionStatus, EmbeddingStatus, ListedModel, SimilarMemory, Status
-from mindex.present.to_json import RULES, Rule, compact_json, to_json
+from mindex.present.text import note_lines
+from mindex.present.to_json import RULES, Rule, compact_json, to_json, wording
 
 MODULES = [
     import_module(f"mindex.{name}")
     for name in (
         "datatypes.records", "datatypes.results", "datatypes.reports", "datatypes.consolidation", "datatypes.sync",
-        "datatypes.transfer", "present.answer_view", "present.records_view",
+        "datatypes.transfer", "datatypes.access_tokens", "present.answer_view", "present.records_view",
     )
 ]  # fmt: skip
 
@@ -111,3 +112,13 @@ def test_an_explanation_has_the_published_keys_and_rounded_numbers() -> None:
 
 def test_compact_json_has_no_blanks_and_no_escapes() -> None:
     assert compact_json({"name": "Ångström", "tags": ("a", "b")}) == '{"name":"Ångström","tags":["a","b"]}'
+
+
+def test_messages_are_written_in_the_words_of_the_interface() -> None:
+    report = PurgeResult(1, 1, 1, notes=("run `mindex index`",))
+    contact = {"notes": ["run `mindex index`"]}  # a stored value, and not a message
+    with wording(lambda message: message.replace("run `mindex index`", "call `index`")):
+        assert to_json(report)["notes"] == ["call `index`"]
+        assert note_lines(report.notes) == ["note: call `index`"]
+        assert to_json(contact) == contact
+    assert to_json(report)["notes"] == ["run `mindex index`"]

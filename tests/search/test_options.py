@@ -53,7 +53,7 @@ def test_commands_requests_and_tools_take_the_options_that_the_table_gives_them(
     scope = {one.name for one in SEARCH_OPTIONS if one.flags and one.scope}
     assert {str(one.name) for one in list_command.params} == scope | {"limit", "offset", "view", "form", "conflicts"}
     (search,) = (one for one in OPERATIONS if one.name == "search")
-    assert {one.option or one.name for one in search.parameters} == {
+    assert {one.name for one in search.options} == {
         "q",
         *(one.name for one in SEARCH_OPTIONS if one.parameter),
     }
@@ -63,4 +63,4 @@ def test_commands_requests_and_tools_take_the_options_that_the_table_gives_them(
 
 def test_the_four_ways_to_rank_can_be_set_over_http() -> None:
     (search,) = (one for one in OPERATIONS if one.name == "search")
-    assert {"rerank", "expand", "fusion", "current_file"} <= {one.name for one in search.parameters}
+    assert {"rerank", "expand", "fusion", "current_file"} <= {one.parameter for one in search.options}

@@ -1,4 +1,6 @@
-"""Shell completion, by click's own scripts: commands and options, and names that the database holds.
+"""The commands help and completion, and shell completion: commands, options, and names that the database holds.
+
+The scripts are click's own.
 
 A database that does not exist is not made, and an error completes nothing: it must not land in a command line.
 """
@@ -14,11 +16,12 @@ from typing import TypeAlias
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
+from mindex.cli.open_memory import Context
 from mindex.cli.options import COMPLETE_VARIABLE, global_options_first
 from mindex.config import load_settings
 from mindex.datatypes import KINDS, TYPES
 from mindex.entries.conversations import MAX_SESSIONS
-from mindex.errors import MindexError
+from mindex.errors import MindexError, UsageError
 from mindex.memory import Memory
 from mindex.present.record_view import file_name, summary_of
 from mindex.present.text import amount
@@ -66,11 +69,6 @@ class _Fish(_Shell, FishComplete):
 
 _SHELLS: Mapping[str, type[_Shell]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
 SHELLS = tuple(_SHELLS)
-
-
-def completion_script(cli: click.Command, shell: str) -> str:
-    """Return the script that a shell reads once: one of `SHELLS`."""
-    return _SHELLS[shell](cli, {}, "mindex", COMPLETE_VARIABLE).source()
 
 
 def complete_in_shell(cli: click.Command, instruction: str) -> int:
@@ -160,3 +158,62 @@ NAMES: Mapping[str, Callable[[Memory, str], Iterator[Item]]] = {
     "references": _references,
     **{kind: partial(_entries, kinds=(kind,)) for kind in ("contact", "project", "skill")},
 }
+
+
+# ── the commands ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _found(root: click.Context, words: Sequence[str]) -> click.Context:
+    """Return the context of the `mindex` command that words name. Raises UsageError if there is none."""
+    found = root
+    for word in words:
+        command = found.command
+        if not isinstance(command, click.Group):
+            raise UsageError(f"`{found.command_path}` has no command '{word}'", f"see `{found.command_path} --help`")
+        name, below, _ = command.resolve_command(found, [word])
+        if below is None:  # a shell completes a line that is not finished
+            raise UsageError(f"no command '{word}'", "see `mindex --help`")
+        found = click.Context(below, parent=found, info_name=name, **below.context_settings)
+    return found
+
+
+def _complete_command(context: click.Context, _: click.Parameter, typed: str) -> list[str]:
+    found = _found(context.find_root(), context.params["words"] or ())
+    names = found.command.list_commands(found) if isinstance(found.command, click.Group) else []
+    return [name for name in names if name.startswith(typed)]
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete_command)
+@click.pass_context
+def help_command(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show the help of a command.
+
+    \b
+    mindex help conversation add
+    """
+    text = _found(context.find_root(), words).get_help()
+    _emit(context, {"help": text}, text)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion_command(context: click.Context, shell: str) -> None:
+    """Print the script that completes mindex in a shell.
+
+    It completes commands, options, and names of the database: collections, tags, types, agents, conversations, ids and
+    files. It does not create a database.
+
+    \b
+    bash: echo 'eval "$(mindex completion bash)"' >> ~/.bashrc
+    zsh:  echo 'eval "$(mindex completion zsh)"' >> ~/.zshrc      (after compinit)
+    fish: mindex completion fish > ~/.config/fish/completions/mindex.fish
+    """
+    script = _SHELLS[shell](context.find_root().command, {}, "mindex", COMPLETE_VARIABLE).source()
+    _emit(context, {"shell": shell, "script": script}, script.rstrip("\n"))
+
+
+def _emit(context: click.Context, value: dict[str, str], text: str) -> None:
+    ours: Context = context.obj
+    ours.emit(value, lambda: text)

@@ -17,6 +17,7 @@ from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.present import entries as present
 from mindex.present.answer_view import AnswerView, view_answer
+from mindex.present.record_view import view_record
 from mindex.search.query import MAX_LIMIT
 
 _MAX_BATCH = 200
@@ -110,7 +111,8 @@ def show_one(context: Context, reference: str, around: int) -> None:
         raise UsageError(f"around {around} is too small", "use 0 or more")
     with context.memory() as memory:
         turns = memory.conversations.session(reference) or _around(memory, reference, around)
-    context.emit(present.turns_json(turns), lambda: present.turns_text(turns, colour=colour()))
+    shown = {"records": [view_record(turn) for turn in turns], "total": len(turns)}
+    context.emit(shown, lambda: present.turns_text(turns, colour=colour()))
 
 
 def _around(memory: Memory, reference: str, count: int) -> Sequence[Record]:

@@ -1,4 +1,4 @@
-"""The commands status, doctor, config and paths."""
+"""The commands status, doctor, config, paths and plugins."""
 
 import os
 import sys
@@ -10,10 +10,18 @@ from mindex.cli.open_memory import Context, prints
 from mindex.cli.output import ProgressBar, note
 from mindex.config import ForeignVariable, load_settings
 from mindex.datatypes import Status
-from mindex.errors import UsageError
+from mindex.entry_points import disabled, installed, problems
+from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
+from mindex.present.administration import (
+    Plugin,
+    changed_setting_json,
+    changed_setting_text,
+    plugins_json,
+    plugins_text,
+    settings_json,
+)
 from mindex.present.reports import checks_json, checks_text, repair_text, status_text
-from mindex.present.settings import changed_setting_json, changed_setting_text, settings_json
 from mindex.present.text import aligned
 from mindex.user_folders import cache_folder, default_database, user_config
 from mindex.user_settings import set_setting, unset_setting
@@ -43,7 +51,7 @@ def doctor_command(context: Context, deep: bool, target: str | None) -> None:
                 "--deep cannot be combined with --repair", "remove --deep: --repair always checks the new database"
             )
         with ProgressBar() as bar:
-            repaired = Memory.repair(load_settings({"db": context.db}).database, target, report=bar)
+            repaired = Memory.repair(context.settings().database, target, report=bar)
         context.emit(repaired, lambda: repair_text(repaired))
         failed = bool(repaired.lost or not repaired.sound)
     else:
@@ -121,7 +129,7 @@ def unset(context: Context, key: str) -> None:
 @click.pass_obj
 def paths_command(context: Context) -> None:
     """Show where mindex keeps its files."""
-    settings = load_settings({"db": context.db, "agent": context.agent})
+    settings = context.settings()
     paths = {
         "db": settings.database,
         "config": str(user_config()),
@@ -129,3 +137,36 @@ def paths_command(context: Context) -> None:
         "data": str(default_database().parent),
     }
     context.emit(paths, lambda: "\n".join(aligned([[name, path] for name, path in paths.items()])))
+
+
+@click.command("plugins", short_help="List extensions, or turn one off or on.")
+@click.option("--disable", metavar="NAME", help="Turn an extension off.")
+@click.option("--enable", metavar="NAME", help="Turn an extension on.")
+@click.pass_obj
+def plugins_command(context: Context, disable: str | None, enable: str | None) -> None:
+    """List the installed extensions: what each provides, and what is wrong with it.
+
+    An extension that is turned off is not loaded. Running servers follow after a restart.
+    """
+    if disable is not None and enable is not None:
+        raise UsageError("--disable cannot be combined with --enable", "run the command twice")
+    off = disabled()
+    if name := disable or enable:
+        known = {point.extension for point in installed()} | off
+        if name not in known:
+            raise NotFoundError(f"there is no extension '{name}'", f"use one of {', '.join(sorted(known))}")
+        off = off | {name} if disable else off - {name}
+        if off:
+            set_setting("plugins.disabled", ",".join(sorted(off)))
+        else:
+            unset_setting("plugins.disabled")
+    found: dict[str, list[str]] = {}
+    distributions = {point.extension: point.distribution for point in installed()}
+    for point in installed():
+        found.setdefault(point.extension, []).append(f"{point.group} {point.name}")
+    plugins = [
+        Plugin(name, distributions[name], tuple(provides), enabled=name not in off)
+        for name, provides in sorted(found.items())
+    ]
+    wrong = [str(error) for error in problems()]
+    context.emit(plugins_json(plugins, wrong), lambda: plugins_text(plugins, wrong))

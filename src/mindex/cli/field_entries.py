@@ -1,9 +1,9 @@
-"""The commands contact, project and skill, with one option for each field of `mindex.entries.field_specs`."""
+"""The commands contact, project and skill, made from `mindex.entries.field_specs`, and profile."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -15,7 +15,7 @@ from mindex.entries.project_sources import STATUSES, TYPES
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.present import entries as present
-from mindex.present.history import fields_changed_json, fields_changed_text
+from mindex.present.history import fields_changed_json, fields_changed_text, profile_text, versions_json, versions_text
 from mindex.store.base import Page
 from mindex.time_parser import parse_time
 
@@ -87,7 +87,7 @@ def _group(kind: FieldEntryKind, about: str) -> click.Group:
     @limit_option(50, "Number of records, at most 500.")
     @prints(
         lambda page: present.things_text(page.records, page.total),
-        lambda page: present.things_json(page.records, page.total),
+        lambda page: {"records": [present.thing_json(record) for record in page.records], "total": page.total},
     )
     def list_(memory: Memory, /, limit: int, **filters: Any) -> Page:
         return memory.field_entries(kind).list(limit=limit, **filters)
@@ -155,7 +155,7 @@ def unlink(memory: Memory, project: str, location: str, reason: str) -> ProjectS
 @project_command.command("sources")
 @click.argument("project", required=False)
 @click.option("--type", "source_type", type=click.Choice(TYPES), help="Only sources of this type.")
-@prints(present.sources_text, present.sources_json)
+@prints(present.sources_text, lambda found: {"sources": found, "total": len(found)})
 def sources(memory: Memory, project: str | None, source_type: str | None) -> Sequence[ProjectSource]:
     """List the sources of a project, or of all, with their status.
 
@@ -182,3 +182,79 @@ def report(memory: Memory, project: str, location: str, status: str, message: st
 def due(memory: Memory, at: str | None) -> Sequence[DueSkill]:
     """List the enabled skills that are due, longest due first."""
     return memory.skills.due(datetime.fromtimestamp(parse_time(at) / 1000, UTC) if at else None)
+
+
+# ── the profile ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.group("profile", short_help="Read and change the user's profile.")
+def profile_command() -> None:
+    """Read and change the user's profile: JSON values by path, every change kept."""
+
+
+@profile_command.command("get")
+@click.argument("path", default="")
+@prints(lambda shown: profile_text(*shown.values()))
+def get(memory: Memory, path: str) -> Mapping[str, object]:
+    """Show the profile, or the value at a path: user.name, projects[0].title."""
+    return {"value" if path else "profile": memory.profile.get(path)}
+
+
+@profile_command.command("set")
+@click.argument("path", required=False)
+@click.argument("value", required=False)
+@click.option("--remove", metavar="PATH", help="Remove the value at this path.")
+@click.option("--replace", is_flag=True, help="Replace a whole object or list instead of merging.")
+@reason_option
+@click.pass_obj
+def set_(context: Context, path: str | None, value: str | None, remove: str | None, replace: bool, reason: str) -> None:
+    """Set one value. VALUE is JSON if it parses (5, true, ["a"]), else text."""
+    if remove is not None:
+        if path is not None or replace:
+            raise UsageError(
+                "--remove cannot be combined with PATH, VALUE or --replace",
+                f"run `mindex profile set --remove {remove}`",
+            )
+        changes = {remove: None}
+    elif path is None or value is None:
+        raise UsageError("missing argument: PATH or VALUE", "write `mindex profile set user.name Anna --reason …`")
+    else:
+        changes = {path: _json_or_text(value)}
+    with context.memory(creates=True) as memory:
+        change = memory.profile.set(changes, reason, replace=replace)
+    context.emit(fields_changed_json(change), lambda: fields_changed_text(change, "changed"))
+
+
+def _json_or_text(text: str) -> Any:
+    """Return the value of a text that is JSON, else the text."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        return text
+    except RecursionError:
+        raise UsageError("the value is nested too deeply", "reduce the nesting, or store it as text") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)  # NaN and Infinity are Python's, not JSON's
+
+
+@profile_command.command("history")
+@prints(versions_text, versions_json)
+def history(memory: Memory) -> Sequence[Change]:
+    """Show every version with its changes: when, by whom and why."""
+    return memory.profile.history()
+
+
+@profile_command.command("rollback")
+@click.argument("version", type=int)
+@reason_option
+@click.pass_obj
+def rollback(context: Context, version: int, reason: str) -> None:
+    """Restore a version of the profile; this is a change like any other."""
+    with context.memory() as memory:
+        change = memory.profile.rollback(version, reason)
+    context.emit(
+        fields_changed_json(change),
+        lambda: fields_changed_text(change, f"is as version {version} again"),
+    )

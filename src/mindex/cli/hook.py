@@ -11,7 +11,7 @@ import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.output import say
-from mindex.config import Settings, load_settings
+from mindex.config import Settings
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.user_folders import default_database
@@ -35,11 +35,11 @@ class HookCommand(click.Command):
 
 def _refuse(context: Context, error: UsageError) -> NoReturn:
     """Report wrong arguments in one line, also in the log of the hooks, and exit with 1."""
-    from mindex.hooks.error_log import log_error  # as in `hook_command`
+    from mindex.hooks.run import log_error  # as in `hook_command`
 
     folder = default_database().parent
     with suppress(Exception):  # invalid settings must not hide this error
-        folder = _folder_of(load_settings({"db": context.db}))
+        folder = _folder_of(context.settings())
     log_error(folder, "hook", error)
     say(f"error: {' '.join(str(error).split())}", err=True)
     sys.exit(1)
@@ -63,8 +63,11 @@ def hook_command(context: Context, event: str, client: str) -> None:
     wrong. docs/agents.md explains how to add hooks to a client.
     """
     from mindex.hook_pause import is_paused  # the file of this command is also that of `pause`
-    from mindex.hooks.error_log import log_error  # `pause` and `resume` do not need it
-    from mindex.hooks.run import HookRun, check_arguments  # as above
+    from mindex.hooks.run import (  # as above
+        HookRun,
+        check_arguments,
+        log_error,  # `pause` and `resume` do not need it
+    )
 
     try:
         check_arguments(event, client)
@@ -74,7 +77,7 @@ def hook_command(context: Context, event: str, client: str) -> None:
     try:
         # Without word pairs a keyword search takes half the time; they only order hits, of which few are sure.
         pairs = {"search.weights.pairs": 0} if event == "prompt" else {}
-        settings = load_settings({"db": context.db, "agent": context.agent, **pairs})
+        settings = context.settings(pairs)
         folder = _folder_of(settings)
         if is_paused(folder):
             return
@@ -96,7 +99,7 @@ def pause_command(context: Context, duration: str | None) -> None:
     from mindex.present.hooks import pause_text  # as above
     from mindex.time_parser import parse_time  # as above
 
-    settings = load_settings({"db": context.db, "agent": context.agent})
+    settings = context.settings()
     until = parse_time(duration, ahead=True) if duration else None
     pause(_folder_of(settings), until)
     shown = to_iso(until) if until is not None else None
@@ -110,5 +113,5 @@ def resume_command(context: Context) -> None:
     from mindex.hook_pause import resume  # as in `pause`
     from mindex.present.hooks import resume_text  # as above
 
-    was_paused = resume(_folder_of(load_settings({"db": context.db, "agent": context.agent})))
+    was_paused = resume(_folder_of(context.settings()))
     context.emit({"paused": False, "was_paused": was_paused}, lambda: resume_text(was_paused))

@@ -13,7 +13,6 @@ from mindex.cli.open_memory import Context
 from mindex.cli.options import PathArgument, completed_by
 from mindex.cli.output import ProgressBar, note, say
 from mindex.cli.stop_signals import set_on_signal
-from mindex.config import load_settings
 from mindex.datatypes import IndexReport
 from mindex.errors import UsageError
 from mindex.present.reports import index_text
@@ -97,7 +96,7 @@ def watch_command(context: Context, folders: tuple[Path, ...], workspace: Path |
             note(result.note)
 
     options = {"workspace.path": str(workspace), "workspace.auto_index": True} if workspace is not None else {}
-    creates = bool(folders) or load_settings(options).workspace is not None
+    creates = bool(folders) or context.settings(options).workspace is not None
     with contextlib.suppress(KeyboardInterrupt), context.memory(options, creates=creates) as memory:
         collection = memory.collections.workspace()
         if chosen := [*folders, *([Path(collection.root)] if collection else [])]:

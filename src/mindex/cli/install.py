@@ -12,11 +12,8 @@ import click
 
 from mindex.cli.open_memory import Context
 from mindex.cli.output import note
-from mindex.clients.clients import CLIENTS, Client, client_named
-from mindex.clients.install import Installer, list_clients
-from mindex.clients.locations import this_machine, trace_of
-from mindex.clients.server_command import program, project_agent_name, server_command, start_problem
-from mindex.config import load_settings
+from mindex.clients.clients import CLIENTS, Client, client_named, this_machine, trace_of
+from mindex.clients.install import Installer, list_clients, program, project_agent_name, server_command, start_problem
 from mindex.datatypes.clients import AgentList, InstallReport
 from mindex.errors import UsageError
 from mindex.present.clients import agents_text, install_text
@@ -99,7 +96,7 @@ def run_install(
     context: Context, installer: Installer, agents: Sequence[Client], start: Sequence[str], *, show: bool = False
 ) -> InstallReport:
     """Install into all these agents; then start the server once, as they will, and note when it does not answer."""
-    settings = load_settings({"db": context.db, "db_read": context.db_read, "agent": context.agent})
+    settings = context.settings()
     given = {key: settings.text(key) for key in _WRITTEN if settings.origin(key) in ("flag", _WRITTEN[key])}
     if "db" in given and "://" not in given["db"]:
         given["db"] = str(Path(settings.database).absolute())

@@ -23,15 +23,14 @@ _OF_EXTENSIONS = "Extensions"
 # Topic → (module, its commands), in the order of `mindex --help`. The function of a command is called `NAME_command`.
 _TOPICS = {
     "Files": (("indexing", "index watch"),),
-    "Search": (("retrieval", "search get list"), ("categories", "tags types"), ("web", "web")),
+    "Search": (("retrieval", "search get list"), ("categories", "tags types"), ("serve", "web")),
     "Memories": (
         ("memories", "add update forget restore purge history undo timeline"),
         ("maintenance", "consolidate stats"),
     ),
     "Conversations, people, plans": (
         ("conversations", "conversation"),
-        ("profile", "profile"),
-        ("field_entries", "contact project skill"),
+        ("field_entries", "profile contact project skill"),
     ),
     "Clients": (
         ("setup", "setup"),
@@ -40,16 +39,14 @@ _TOPICS = {
         ("token", "token"),
         ("hook", "hook pause resume"),
     ),
-    "Export, import, copy, sync": (("transfer", "export import copy"), ("sync", "sync"), (_EXTENSION, "ms")),
+    "Export, import, copy, sync": (("transfer", "export import copy sync"), (_EXTENSION, "ms")),
     "Models": (("maintenance", "models reembed backfill"), (_EXTENSION, "eval")),
     "Health and settings": (
         ("diagnostics", "status doctor"),
-        ("maintenance", "scan optimize"),
-        ("backup", "backup restore-backup"),
-        ("diagnostics", "config paths"),
-        ("plugins", "plugins"),
+        ("maintenance", "scan optimize backup restore-backup"),
+        ("diagnostics", "config paths plugins"),
         (_EXTENSION, "admin"),
-        ("help_completion", "completion help"),
+        ("completion", "completion help"),
     ),
 }
 _COMMANDS = {

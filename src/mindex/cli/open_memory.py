@@ -6,8 +6,7 @@ A database that was named and is not there is refused, unless the command stores
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -50,40 +49,36 @@ class Context:
     as_json: bool
     db_read: str | None = None
 
+    def settings(self, options: Mapping[str, object] | None = None) -> Settings:
+        """Return the settings of this call; `options` are those that the command itself makes."""
+        return load_settings({**(options or {}), "db": self.db, "db_read": self.db_read, "agent": self.agent})
+
     def memory(
-        self, options: Mapping[str, object] | None = None, *, creates: bool = False, dry_run: bool = False
+        self,
+        options: Mapping[str, object] | None = None,
+        *,
+        creates: bool = False,
+        dry_run: bool = False,
+        makes_default: bool = True,
     ) -> Memory:
         """Open the memory; notes about its settings go to stderr.
 
         Raises NotFoundError for a named database that does not exist, unless the command `creates` it. A `dry_run` uses
-        an empty one instead, and creates nothing.
+        an empty one instead, and creates nothing; so does a command that does not even make the default one.
         """
-        settings = load_settings({**(options or {}), "db": self.db, "db_read": self.db_read, "agent": self.agent})
+        settings = self.settings(options)
         if not creates and not dry_run:
             _refuse_missing(settings)
         for text in settings.notes:
             note(text)
         try:
-            creates = creates or not settings.text("db")
+            creates = creates or (makes_default and not settings.text("db"))
             return Memory(settings=settings, guidance=_GUIDANCE, creates=creates and not dry_run)
         except NotFoundError:
-            if not dry_run:
+            if makes_default and not dry_run:
                 raise
             folder = click.get_current_context().with_resource(temporary_folder("mindex"))
             return Memory(settings=settings, guidance=_GUIDANCE, store=open_store(folder / "memory.db"))
-
-    @contextmanager
-    def existing_memory(self) -> Iterator[Memory]:
-        """Open the memory; where the default database is not there, an empty one that leaves no file."""
-        settings = load_settings({"db": self.db, "db_read": self.db_read, "agent": self.agent})
-        if settings.text("db") or Path(settings.database).exists():
-            with self.memory() as memory:
-                yield memory
-            return
-        with temporary_folder("mindex") as folder:
-            store = open_store(folder / "empty.db")
-            with Memory(settings=settings, store=store, guidance=_GUIDANCE) as memory:
-                yield memory
 
     def emit(self, value: Printable, text: Callable[[], str]) -> None:
         """Print a result: the value as JSON, or the text."""
@@ -112,13 +107,13 @@ def prints(
     """Make a command of a function that takes the memory and the options, and returns the result to print.
 
     `text` and `json` present the result; without `json`, it is printed as the JSON of its dataclass. The exit code is
-    1 when `fails` returns True; `creates`: see `Context.memory`; without `makes_default`: see
-    `Context.existing_memory`. A command that checks its options before the memory is opened does without this.
+    1 when `fails` returns True; `creates` and `makes_default`: see `Context.memory`. A command that checks its options
+    before the memory is opened does without this.
     """
 
     def decorate(function: Callable[..., object]) -> Callable[..., None]:
         def command(context: Context, /, **options: Any) -> None:
-            with context.memory(creates=creates) if makes_default else context.existing_memory() as memory:
+            with context.memory(creates=creates, makes_default=makes_default) as memory:
                 result = function(memory, **options)
                 for one in memory.damage_notes():
                     note(one)

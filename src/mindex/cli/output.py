@@ -14,9 +14,9 @@ import click
 
 from mindex.datatypes import Progress
 from mindex.errors import MindexError, UsageError
-from mindex.present.error_json import error_json
 from mindex.present.fence import one_line
 from mindex.present.terminal import for_terminal
+from mindex.present.to_json import error_json
 
 _MIN_SECONDS = 1.0  # before a rate is shown
 _LINE_SECONDS = 5.0  # between lines if no bar can be drawn

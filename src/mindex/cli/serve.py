@@ -1,6 +1,7 @@
-"""The command serve: answers agents over MCP."""
+"""The commands serve and web: a server over MCP, and the page in a browser."""
 
 import logging
+import os
 import sys
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any, NoReturn
 import click
 
 from mindex.cli.open_memory import Context
+from mindex.cli.output import say
 from mindex.errors import NotFoundError, UsageError
 from mindex.mcp.dialect import NATIVE, ServeFlags, Tools, tool_names, tools_named
 from mindex.mcp.stderr_log import log_note
 
+DEFAULT_PORT = 7433  # of the page
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -139,3 +142,46 @@ def _refuse(ctx: click.Context, argument: str) -> NoReturn:
             raise UsageError(f"{argument} is a flag of {tools.program}", f"use it with --tools {name}")
     known = [option for parameter in ctx.command.params for option in parameter.opts]
     raise click.NoSuchOption(argument, possibilities=get_close_matches(argument, known), ctx=ctx)
+
+
+@click.command("web", short_help="Open the memory in a browser.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), metavar="N", help=f"Port (default: {DEFAULT_PORT}; 0: any free port)."
+)
+@click.option("--no-open", is_flag=True, help="Print the link without opening it.")
+@click.option(
+    "--root",
+    type=_FOLDER,
+    metavar="DIR",
+    help="The page may index only below this folder (default: your home).",
+)
+@click.pass_obj
+def web_command(context: Context, port: int | None, no_open: bool, root: Path | None) -> None:
+    """Open the memory in a browser, for this machine only. Stop with Ctrl-C.
+
+    It prints a one-time login link that is valid for five minutes, and opens it. `mindex serve --http` includes the
+    same page, for users with an access token.
+    """
+    from mindex.mcp.run_server import serve  # as in `serve`
+    from mindex.mcp.server_options import ServerOptions
+
+    if root is not None and not root.is_dir():
+        raise NotFoundError(f"there is no folder {root}", "check the path")
+    context.memory().close()  # a mistyped database is refused here, before a server makes it
+    options = ServerOptions(context.db, None, context.agent, root or Path.home())
+
+    def show(link: str) -> None:
+        say(link)
+        sys.stdout.flush()
+        if not no_open and _has_screen():
+            import webbrowser  # only for people with a screen
+
+            webbrowser.open(link)
+
+    address = f"127.0.0.1:{DEFAULT_PORT if port is None else port}"
+    serve(options, NATIVE, http=address, show_page=show, any_port=port is None)
+
+
+def _has_screen() -> bool:
+    """Whether there is a desktop: on a terminal alone a text browser would take it over."""
+    return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import TypeVar
@@ -12,13 +15,10 @@ import click
 
 from mindex.analyzer import STOP_WORDS
 from mindex.cli.install import run_install
-from mindex.cli.note_folders import note_folders
 from mindex.cli.open_memory import Context
 from mindex.cli.output import ProgressBar, say
-from mindex.clients.clients import CLIENTS, Client, client_named
-from mindex.clients.install import Installer
-from mindex.clients.locations import this_machine, trace_of
-from mindex.clients.server_command import program
+from mindex.clients.clients import CLIENTS, Client, Machine, client_named, this_machine, trace_of
+from mindex.clients.install import Installer, program
 from mindex.datatypes import Answer
 from mindex.datatypes.clients import InstallReport, SetupReport
 from mindex.datatypes.transfer import ImportReport
@@ -26,6 +26,7 @@ from mindex.errors import MindexError, NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.present.clients import SETUP_HITS, setup_json, setup_text
 from mindex.present.text import amount
+from mindex.regular_files import read_regular
 from mindex.search.query import MAX_LIMIT, parse
 from mindex.transfer.format_detection import found_data
 
@@ -33,6 +34,12 @@ T = TypeVar("T")
 
 _NONE = "none"
 _LONGEST_QUESTION = 80  # characters of the proposed one
+_USUAL = ("~/notes", "~/Notes", "~/Documents")
+_OBSIDIAN = "{appdata}/obsidian/obsidian.json"
+_MARKDOWN = (".md", ".markdown", ".mdx")
+_SKIPPED = frozenset({"node_modules", "venv", "__pycache__"})
+# A home folder may be large: the search for markdown ends after this many folders.
+_MAX_FOLDERS = 2_000
 
 
 @click.command("setup", short_help="Connect your clients and index your folders.")
@@ -256,3 +263,43 @@ def _asked(parse: Callable[[str], T], text: str) -> T:
         return parse(text)
     except (UsageError, NotFoundError) as error:
         raise click.UsageError(str(error)) from None
+
+
+# ── folders of notes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def note_folders(machine: Machine) -> Iterator[Path]:
+    """Yield the folders of notes that contain markdown, also if only their subfolders do: Obsidian vaults first."""
+    seen: set[Path] = set()
+    for folder in (*_vaults(machine.resolve(_OBSIDIAN)), *map(machine.resolve, _USUAL)):
+        place = folder.resolve()
+        if place not in seen and place != machine.home.resolve() and has_markdown(folder):
+            seen.add(place)
+            yield folder
+
+
+def has_markdown(folder: Path) -> bool:
+    """Return whether a folder or one of its subfolders contains a markdown file; hidden folders are left out."""
+    walk = os.walk(folder)
+    for _, folders, files in islice(walk, _MAX_FOLDERS):
+        if any(name.lower().endswith(_MARKDOWN) for name in files):
+            return True
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _SKIPPED]
+    return False
+
+
+def _vaults(config: Path) -> list[Path]:
+    """Return the folders that Obsidian has open or had open; none if its file cannot be read."""
+    try:
+        vaults = json.loads(read_regular(config))["vaults"].values()
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return []
+    named = [vault.get("path") for vault in vaults if isinstance(vault, dict)]
+    return [Path(path) for path in named if isinstance(path, str) and _is_absolute(path)]
+
+
+def _is_absolute(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path) and Path(path).is_absolute()
+    except UnicodeEncodeError:  # half a character
+        return False

@@ -1,6 +1,6 @@
 """The command token: who may reach this memory through `serve --http`, as which agent, with which rights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -10,7 +10,7 @@ from mindex.clock import now_ms
 from mindex.datatypes.access_tokens import Rights, Token
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.present import access_tokens as present
+from mindex.present.administration import new_token_json, new_token_text, tokens_json, tokens_text
 
 
 @click.group("token", short_help="Manage access tokens for `serve --http`.")
@@ -56,15 +56,13 @@ def add(
         raise UsageError("--collections is empty", "remove it, or write --collections docs,notes")
     with context.memory(creates=True) as memory:
         made = memory.tokens.add(name, agent=context.agent or "", rights=rights, collections=names, expires=expires)
-    context.emit(
-        present.new_token_json(made.secret, made.token), lambda: present.new_token_text(made.secret, made.token)
-    )
+    context.emit(new_token_json(made.secret, made.token), lambda: new_token_text(made.secret, made.token))
 
 
 @token_command.command("list")
 @prints(
-    lambda tokens: present.tokens_text(tokens, now_ms()),
-    lambda tokens: present.tokens_json(tokens, now_ms()),
+    lambda tokens: tokens_text(tokens, now_ms()),
+    lambda tokens: tokens_json(tokens, now_ms()),
     makes_default=False,
 )
 def list_(memory: Memory) -> Sequence[Token]:
@@ -74,12 +72,11 @@ def list_(memory: Memory) -> Sequence[Token]:
 
 @token_command.command("revoke")
 @click.argument("name", shell_complete=completed_by("tokens"))
-@click.pass_obj
-def revoke(context: Context, name: str) -> None:
+@prints("{revoked} revoked; a running server refuses it within a second".format_map)
+def revoke(memory: Memory, name: str) -> Mapping[str, str]:
     """Revoke a token. A running server rejects it within a second; `owner`: the next start creates a new one."""
-    with context.memory() as memory:
-        memory.tokens.revoke(name)
-    context.emit({"revoked": name}, lambda: f"{name} revoked; a running server refuses it within a second")
+    memory.tokens.revoke(name)
+    return {"revoked": name}
 
 
 @token_command.command("show")

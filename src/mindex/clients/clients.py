@@ -1,7 +1,11 @@
-"""The clients that `mindex install` knows: rows of clients.toml."""
+"""The clients that `mindex install` knows: rows of clients.toml, and where their files are on this machine."""
 
+import os
+import re
+import shutil
+import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mindex.errors import UsageError
@@ -11,6 +15,12 @@ SERVER_NAME = "mindex"
 
 System = str  # linux, macos or windows
 Entry = dict[str, object]
+_VARIABLE = re.compile(r"\{(\w+):([^{}]*)\}")
+_APPDATA = {
+    "linux": "{XDG_CONFIG_HOME:~/.config}",
+    "macos": "~/Library/Application Support",
+    "windows": "{APPDATA:~/AppData/Roaming}",
+}
 
 
 def _command_and_args(command: Sequence[str]) -> Entry:
@@ -67,3 +77,45 @@ def client_named(name: str) -> Client:
     raise UsageError(
         f"there is no client '{name}'", f"did you mean {near}?" if near else f"one of {', '.join(_BY_NAME)}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What paths depend on."""
+
+    system: System
+    home: Path
+    environment: Mapping[str, str]
+
+    def resolve(self, template: str) -> Path:
+        """Expand a path template of the table."""
+        text = template.replace("{appdata}", _APPDATA[self.system])
+        text = _VARIABLE.sub(lambda match: self.environment.get(match[1]) or match[2], text)
+        return self.home / text[2:] if text.startswith("~/") else self.home if text == "~" else Path(text)
+
+
+def this_machine() -> Machine:
+    system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    return Machine(system, Path.home(), os.environ)
+
+
+def config_file(agent: Client, machine: Machine, project: Path | None = None) -> Path:
+    """Return the file that holds the servers of the user, or of a project. It need not exist."""
+    if project is not None:
+        return _chosen([project / name for name in agent.project_files])
+    return _chosen([machine.resolve(template) for template in agent.user_files(machine.system)])
+
+
+def trace_of(agent: Client, machine: Machine) -> str:
+    """Return what shows that the agent is on this machine: a program or a path. Empty: nothing does."""
+    for program in agent.programs:
+        if found := shutil.which(program, path=machine.environment.get("PATH")):
+            return found
+    return next((str(path) for path in map(machine.resolve, agent.traces) if path.exists()), "")
+
+
+def _chosen(candidates: Iterable[Path]) -> Path:
+    """Return the first file that exists, else the first whose folder does, or the folder above it, else the first."""
+    paths = list(candidates)
+    ranked = (*paths, *(path.parent for path in paths), *(path.parent.parent for path in paths))
+    return next((paths[place % len(paths)] for place, path in enumerate(ranked) if path.exists()), paths[0])

@@ -185,24 +185,24 @@ def _with_member(source: _Text, target: _Object, key: str, value: object) -> str
     content_end = len(text[: target.end].rstrip(_BLANK))
     if not target.members:
         outer = source.line_indent(target.start)
-        indent = outer + source.unit
+        inner = outer + source.unit
         tail = "" if "\n" in text[content_end : target.end] else source.newline + outer
-        new = f"{source.newline}{indent}{name}: {_rendered(value, source, indent)}{tail}"
+        new = f"{source.newline}{inner}{name}: {_rendered(value, source, inner)}{tail}"
         return text[:content_end] + new + text[content_end:]
     first, last = target.members[0], target.members[-1]
     trailing = source.comma(last.end, target.end)
-    if "\n" not in text[target.start : target.end]:
-        new = f"{name}: {_rendered(value, source, None)}"
-        if trailing is not None:
-            return f"{text[: trailing + 1]} {new},{text[trailing + 1 :]}"
-        return f"{text[: last.end]}, {new}{text[last.end :]}"
-    indent = source.line_indent(first.start)
-    if text[: first.start].endswith("{"):  # the first member is behind the brace
-        indent += source.unit
-    new = f"{source.newline}{indent}{name}: {_rendered(value, source, indent)}"
-    if trailing is not None:
-        return f"{text[:content_end]}{new},{text[content_end:]}"
-    return f"{text[: last.end]},{text[last.end : content_end]}{new}{text[content_end:]}"
+    indent: str | None = None
+    if "\n" not in text[target.start : target.end]:  # the object is one line
+        place = last.end if trailing is None else trailing + 1
+    else:
+        place = content_end
+        indent = source.line_indent(first.start)
+        if text[: first.start].endswith("{"):  # the first member is behind the brace
+            indent += source.unit
+    lead = " " if indent is None else source.newline + indent
+    new = f"{lead}{name}: {_rendered(value, source, indent)}"
+    before, behind = (",", "") if trailing is None else ("", ",")
+    return f"{text[: last.end]}{before}{text[last.end : place]}{new}{behind}{text[place:]}"
 
 
 def _without_member(source: _Text, target: _Object, gone: _Member) -> str:
@@ -210,28 +210,16 @@ def _without_member(source: _Text, target: _Object, gone: _Member) -> str:
     if not (text[target.start + 1 : gone.start] + text[gone.end : target.end]).strip(_BLANK + ","):
         return text[: target.start + 1] + text[target.end :]  # the object has no other member
     is_last = gone is target.members[-1]
-    following = target.end if is_last else target.members[place + 1].start
-    previous = target.members[place - 1].end if place else target.start + 1
-    cuts = [(gone.start, gone.end)]
-    end = gone.end
-    if (comma := source.comma(gone.end, following)) is not None:
-        cuts.append((comma, comma + 1))
-        if not text[gone.end : comma].strip(_BLANK):
-            end = comma + 1
-    elif place and (earlier := source.comma(previous, gone.start)) is not None:
-        cuts.append((earlier, earlier + 1))
+    before, behind = text[: gone.start], text[gone.end :]
+    comma = source.comma(gone.end, target.end if is_last else target.members[place + 1].start)
+    if comma is not None:
+        behind = text[gone.end : comma] + text[comma + 1 :]
+    elif place and (comma := source.comma(target.members[place - 1].end, gone.start)) is not None:
+        before = text[:comma] + text[comma + 1 : gone.start]
     # Remove its line; in a line with others, the blanks on one side.
-    blanks_start = len(text[: gone.start].rstrip(_BLANK))
-    line_end = len(text) - len(text[end:].lstrip(" \t"))
-    if "\n" in text[blanks_start : gone.start] and text[line_end : line_end + 1] in ("\r", "\n"):
-        line_break = text.rfind("\n", 0, gone.start)
-        cuts += [(line_break - (text[line_break - 1] == "\r"), gone.start), (gone.end, line_end)]
-    elif not is_last:
-        cuts.append((end, line_end))
-    elif "\n" not in text[blanks_start : gone.start]:
-        cuts.append((blanks_start, gone.start))
-    kept, behind = [], 0
-    for start, stop in sorted(cuts):
-        kept.append(text[behind:start])
-        behind = max(behind, stop)
-    return "".join([*kept, text[behind:]])
+    line_start, line_end = before.rstrip(" \t"), behind.lstrip(" \t")
+    if line_start.endswith("\n") and line_end.startswith(("\r", "\n")):
+        return line_start[:-1].removesuffix("\r") + line_end
+    if not is_last:
+        return before + line_end
+    return (before if line_start.endswith("\n") else line_start) + behind

@@ -22,29 +22,17 @@ def parse(text: str) -> dict[str, object]:
 def set_member(text: str, path: Sequence[str], value: object) -> str:
     """Return the text with this table at this path: after all others if it is new, else its keys are set one by one.
 
-    Raises ValueError for a text that cannot be parsed, and for a value that is not a table.
+    Raises ValueError as `set_key` does, and for a value that is not a table.
     """
-    parse(text)
     if not isinstance(value, Mapping):
         raise ValueError("a table is expected")
-    newline = "\r\n" if "\r\n" in text else "\n"
-    new = {key: f"{_key(key)} = {_rendered(held)}" for key, held in value.items()}
-    lines = _LINE.findall(text)
-    if (section := _section(lines, path)) is None:
-        gap = "" if not text else newline if text.endswith("\n") else newline * 2
-        header = f"[{'.'.join(map(_key, path))}]"
-        return text + gap + newline.join([header, *new.values()]) + newline
-    start, end = section
-    places = _assignments(lines, start + 1, end)
-    behind = max((stop for _, stop in places.values()), default=start + 1)
-    missing = [line + newline for key, line in new.items() if key not in places]
-    if missing and not lines[behind - 1].endswith("\n"):
-        lines[behind - 1] += newline
-    lines[behind:behind] = missing
-    for key, (first, stop) in sorted(places.items(), key=lambda item: item[1], reverse=True):
-        if key in new and tomllib.loads("".join(lines[first:stop]))[key] != value[key]:
-            lines[first:stop] = [new[key] + newline]
-    return "".join(lines)
+    for key, wanted in value.items():
+        held: object = parse(text)
+        for name in (*path, key):
+            held = held.get(name) if isinstance(held, Mapping) else None
+        if held != wanted:
+            text = set_key(text, (*path, key), wanted)
+    return text
 
 
 def remove_member(text: str, path: Sequence[str]) -> str:
@@ -53,7 +41,7 @@ def remove_member(text: str, path: Sequence[str]) -> str:
     lines = _LINE.findall(text)
     while (section := _section(lines, path, below=True)) is not None:
         start, end = section
-        behind = max((stop for _, stop in _assignments(lines, start + 1, end).values()), default=start + 1)
+        behind = max((stop for _, _, stop in _statements(lines, start + 1, end)), default=start + 1)
         if start and not lines[start - 1].strip() and (behind == len(lines) or not lines[behind].strip()):
             start -= 1  # the empty line before it
         del lines[start:behind]
@@ -187,11 +175,6 @@ def _header_path(line: str) -> list[str]:
         path.append(next(iter(held)))
         held = held[path[-1]]
     return path
-
-
-def _assignments(lines: Sequence[str], start: int, end: int) -> dict[str, tuple[int, int]]:
-    """Return the lines of each key; a value may take several."""
-    return {key: (first, stop) for parsed, first, stop in _statements(lines, start, end) for key in parsed}
 
 
 def _statements(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[dict[str, object], int, int]]:

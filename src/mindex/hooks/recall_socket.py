@@ -53,7 +53,7 @@ def _exchange(path: Path, data: bytes, deadline: float) -> tuple[RecalledLine, .
             connection.settimeout(max(0.001, deadline - time.monotonic()))
             connection.connect(str(path))
             connection.sendall(data)
-            answer = json.loads(_read_line(connection, deadline))
+            answer = json.loads(_read_line(connection))
             return tuple(RecalledLine(str(one["id"]), str(one["text"])) for one in answer["lines"])
     except ConnectionRefusedError:  # its server was killed
         with suppress(OSError):
@@ -121,7 +121,7 @@ class RecallSocket:
         """Answer one question. Anything else gets no answer: the hook then goes by keyword."""
         with connection, suppress(Exception):
             connection.settimeout(_READ_SECONDS)
-            asked: dict[str, Any] = json.loads(_read_line(connection, time.monotonic() + _READ_SECONDS))
+            asked: dict[str, Any] = json.loads(_read_line(connection))
             memory = self._memory()
             if asked["v"] != _VERSION or asked["db"] != memory.settings.database:
                 return
@@ -137,16 +137,10 @@ class RecallSocket:
             connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _read_line(connection: socket.socket, deadline: float) -> bytes:
-    """Read one line. Raises TimeoutError, and ValueError for a longer one or none."""
-    data = b""
-    while not data.endswith(b"\n"):
-        connection.settimeout(max(0.001, deadline - time.monotonic()))
-        part = connection.recv(65_536)
-        data += part
-        if not part or len(data) > _MAX_BYTES:
-            raise ValueError("no whole line")
-    return data
+def _read_line(connection: socket.socket) -> bytes:
+    """Read one line, or the beginning of a longer one, which is not JSON. Raises TimeoutError."""
+    with connection.makefile("rb") as stream:
+        return stream.readline(_MAX_BYTES)
 
 
 def _hash(database: str) -> str:

@@ -1,15 +1,19 @@
-"""Runs one hook: reads what the agent sends, does the work, returns what the agent is to read."""
+"""Runs one hook: reads what the agent sends, does the work, returns what the agent is to read, and logs errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from mindex.clock import now_ms, to_iso
 from mindex.errors import UsageError
 from mindex.hooks.hook_input import HookInput, read_input
 from mindex.hooks.session_state import SessionState, remove_old_states, session_state
 from mindex.present.hooks import hook_json, recall_text, start_text
+from mindex.private_files import make_private_folder, open_private
+from mindex.values import dataclass
 
 if TYPE_CHECKING:
     from mindex.config import Settings
@@ -25,6 +29,8 @@ EVENTS = {
     "session-end": "SessionEnd",
 }
 _STATES = "hooks"  # the folder of the states, in the data folder
+FILE = "hooks.log"
+_MAX_BYTES = 100_000
 
 
 def check_arguments(event: str, client: str) -> None:
@@ -35,21 +41,21 @@ def check_arguments(event: str, client: str) -> None:
         raise UsageError(f"there is no client '{client}'", f"use one of {', '.join(PROGRAMS)}")
 
 
+@dataclass(frozen=True, slots=True)
 class HookRun:
     """One hook of one agent. `open_memory` opens the memory of the settings."""
 
-    def __init__(self, settings: Settings, folder: Path, program: str, open_memory: Callable[[], Memory]) -> None:
-        self._settings = settings
-        self._folder = folder
-        self._program = program
-        self._open_memory = open_memory
+    settings: Settings
+    folder: Path
+    program: str
+    open_memory: Callable[[], Memory]
 
     def run(self, event: str, stream: BinaryIO) -> str:
         """Return the output for the client, '' for none. Raises MindexError and OSError."""
         given = read_input(stream)
         if not given.session:
             raise UsageError("the agent sent no session_id", "hooks know a conversation by it")
-        with session_state(self._folder / _STATES, given.session) as state:
+        with session_state(self.folder / _STATES, given.session) as state:
             if event == "session-start":
                 text = self._start(given, state)
             elif event == "prompt":
@@ -62,10 +68,10 @@ class HookRun:
     def _start(self, given: HookInput, state: SessionState) -> str:
         from mindex.hooks.session_start import what_matters  # each hook imports what it needs: all start cold
 
-        remove_old_states(self._folder / _STATES)
+        remove_old_states(self.folder / _STATES)
         if state.started and given.reason == "resume":  # it is in the conversation already
             return ""
-        with self._open_memory() as memory:
+        with self.open_memory() as memory:
             text, ids = start_text(what_matters(memory, given))
         state.started = True
         state.recalled += ids
@@ -74,21 +80,21 @@ class HookRun:
     def _recall(self, given: HookInput, state: SessionState) -> str:
         from mindex.hooks.recall import question_of, recall  # as above
 
-        if self._program != "claude-code":  # its transcript has it
+        if self.program != "claude-code":  # its transcript has it
             self._keep_prompt(given, state)
         question = question_of(given.prompt)
         if not question:
             return ""
-        shown, agent = frozenset(state.recalled), self._settings.text("agent")
+        shown, agent = frozenset(state.recalled), self.settings.text("agent")
         lines = None
-        if (self._folder / "run").is_dir():
+        if (self.folder / "run").is_dir():
             from mindex.hooks.recall_socket import ask_server  # only if a server has run before
 
             lines = ask_server(
-                self._folder, self._settings.database, question, shown=shown, session=given.session, agent=agent
+                self.folder, self.settings.database, question, shown=shown, session=given.session, agent=agent
             )
         if lines is None:
-            with self._open_memory() as memory:
+            with self.open_memory() as memory:
                 lines = recall(memory, question, shown=shown, session=given.session, agent=agent, by_keyword=True)
         text, ids = recall_text(lines)
         state.recalled += ids
@@ -98,10 +104,25 @@ class HookRun:
         """Remember what was asked, redacted, until the agent sends the answer: it may send that alone."""
         from mindex.redaction.redactor import Redactor  # as above
 
-        state.prompt = Redactor.of(self._settings).for_reading().redact_text(given.prompt)
+        state.prompt = Redactor.of(self.settings).for_reading().redact_text(given.prompt)
 
     def _capture(self, given: HookInput, state: SessionState, *, at_end: bool) -> None:
         from mindex.hooks.turn_capture import capture_turns  # as above
 
-        with self._open_memory() as memory:
-            capture_turns(memory, given, state, self._program, at_end=at_end)
+        with self.open_memory() as memory:
+            capture_turns(memory, given, state, self.program, at_end=at_end)
+
+
+def log_error(folder: Path, hook: str, error: BaseException) -> None:
+    """Append one line, without secrets. Never raises."""
+    from mindex.redaction.redactor import Redactor  # its patterns take time to compile, and few hooks fail
+
+    message = Redactor().redact_text(" ".join(str(error).split()))
+    line = f"{to_iso(now_ms())} {hook}: {type(error).__name__}: {message[:500]}\n"
+    with suppress(OSError, ValueError):
+        make_private_folder(folder)
+        path = folder / FILE
+        if path.exists() and path.stat().st_size > _MAX_BYTES:
+            path.replace(path.with_suffix(".log.old"))
+        with open_private(path) as file:
+            file.write(line.encode("utf-8", "replace"))

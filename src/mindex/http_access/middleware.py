@@ -5,11 +5,12 @@ Every request of every interface passes here.
 
 from __future__ import annotations
 
+import threading
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
-from time import perf_counter
+from time import monotonic, perf_counter
 from urllib.parse import quote
 
 from anyio import fail_after
@@ -21,12 +22,10 @@ from mindex.datatypes.access_tokens import ALL_AGENTS, Principal
 from mindex.errors import AccessDeniedError, AuthenticationError, MindexError, StoreError
 from mindex.fail_fast import fail_fast
 from mindex.http_access.authentication import Authenticator
-from mindex.http_access.current_principal import acting_as
+from mindex.http_access.current_principal import acting_as, error_before_login
 from mindex.http_access.metrics import Metrics
-from mindex.http_access.rate_limit import RateLimit
 from mindex.http_access.refusals import JsonRefusals, refusal
 from mindex.http_access.sessions import Sessions
-from mindex.http_access.shown_error import error_before_login
 from mindex.values import dataclass
 
 METRICS_ROUTE = "/metrics"
@@ -39,6 +38,7 @@ _PUBLIC = (*_PROBES, WELL_KNOWN)
 # What one address may send without a token that has counted before. The body has space for a form with a token.
 BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_BYTES = 300, 16_384
 _IPV6_NETWORK = 64  # bits: a client with an IPv6 address usually has its whole network
+_MAX_BUCKETS = 10_000
 
 _TWO_LENGTHS = MindexError(
     "the request has both Content-Length and Transfer-Encoding",
@@ -58,6 +58,7 @@ class Limits:
     body_seconds: float
 
 
+@dataclass()
 class AccessMiddleware:
     """Lets a request through on behalf of the principal of its token, or refuses it.
 
@@ -67,44 +68,31 @@ class AccessMiddleware:
     browser replaces its token, and a browser without one is sent to `login`.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        authenticator: Authenticator | None,
-        anyone: Principal | None,
-        limits: Limits,
-        metrics: Metrics,
-        check_host: HostCheck,
-        database_answers: Callable[[], Awaitable[bool]],
-        routes: frozenset[str],
-        challenge: str = "",
-        public: tuple[str, ...] = (),
-        sessions: Sessions | None = None,
-        login: str = "",
-    ) -> None:
-        assert (authenticator is None) is (anyone is not None)
-        self._app = app
-        self._authenticator = authenticator
-        self._anyone = anyone
-        self._limits = limits
-        self._rate_limit = RateLimit(limits.per_minute)
-        self._before_login = RateLimit(min(limits.per_minute or BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_PER_MINUTE))
-        self._metrics = metrics
-        self._check_host = check_host
-        self._database_answers = database_answers
-        self._routes = routes
-        self._challenge = challenge
-        self._public = (*_PUBLIC, *public)
-        self._sessions = sessions
-        self._login = login
+    app: ASGIApp
+    authenticator: Authenticator | None
+    anyone: Principal | None
+    limits: Limits
+    metrics: Metrics
+    check_host: HostCheck
+    database_answers: Callable[[], Awaitable[bool]]
+    routes: frozenset[str]
+    challenge: str = ""
+    public: tuple[str, ...] = ()
+    sessions: Sessions | None = None
+    login: str = ""
+
+    def __post_init__(self) -> None:
+        assert (self.authenticator is None) is (self.anyone is not None)
+        most = self.limits.per_minute
+        self._rate_limit = RateLimit(most)
+        self._before_login = RateLimit(min(most or BEFORE_LOGIN_PER_MINUTE, BEFORE_LOGIN_PER_MINUTE))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # the start and end of the server
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         path = scope["path"]
-        route = path if path in self._routes else "other"
+        route = path if path in self.routes else "other"
         status, started = 500, perf_counter()
 
         async def observed(message: Message) -> None:
@@ -113,101 +101,96 @@ class AccessMiddleware:
                 status = message["status"]
             await send(message)
 
-        self._metrics.begin_request()
+        self.metrics.begin_request()
         try:
             with fail_fast():  # until a request is known to write
                 await self._answer(scope, receive, observed)
         except CancelledError:  # the server ends and waits no longer; it says so itself, a traceback says no more
             status = 503
         finally:
-            self._metrics.end_request(route, status, perf_counter() - started)
+            self.metrics.end_request(route, status, perf_counter() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request, send = Request(scope), JsonRefusals(scope, receive, send)
+        send = JsonRefusals(scope, receive, send)
+        refused = await self._passed_on(Request(scope), scope, receive, send)
+        if refused is not None:
+            await refused(scope, receive, send)
+
+    async def _passed_on(self, request: Request, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """Let the application answer the request, or return the refusal."""
+        path = scope["path"]
         if "content-length" in request.headers and "transfer-encoding" in request.headers:
-            await refusal(400, _TWO_LENGTHS, {"connection": "close"})(scope, receive, send)
-            return
+            return refusal(400, _TWO_LENGTHS, {"connection": "close"})
         # A probe asks by the address of a machine or container, which the server does not know as its name.
-        if scope["path"] not in _PROBES:
-            refused = self._check_host(request) or self._too_many_before_login(request)
-            if refused is not None:
-                await refused(scope, receive, send)
-                return
-        if scope["path"].startswith(self._public):
+        if path not in _PROBES and (refused := self.check_host(request) or self._too_many_before_login(request)):
+            return refused
+        if path.startswith((*_PUBLIC, *self.public)):
             too_large = MindexError(f"a request without a token has at most {BEFORE_LOGIN_BYTES:,} bytes here")
-            most = min(BEFORE_LOGIN_BYTES, self._limits.body_bytes)
-            await self._pass_on(request, scope, receive, send, most, too_large)
-            return
+            most = min(BEFORE_LOGIN_BYTES, self.limits.body_bytes)
+            return await self._with_body(request, scope, receive, send, most, too_large)
         try:
             principal = await self._principal(request)
-            _require_route(principal, scope["path"])
+            _require_route(principal, path)
         except AuthenticationError as error:
-            if self._sessions is not None and is_navigation(request):
-                target = quote(scope["path"] + (f"?{request.url.query}" if request.url.query else ""), safe="")
-                await RedirectResponse(f"{self._login}?next={target}", 303)(scope, receive, send)
-                return
-            await refusal(401, error, {"www-authenticate": self._challenge_for(request, error)})(scope, receive, send)
-            return
+            if self.sessions is not None and is_navigation(request):
+                target = quote(path + (f"?{request.url.query}" if request.url.query else ""), safe="")
+                return RedirectResponse(f"{self.login}?next={target}", 303)
+            return refusal(401, error, {"www-authenticate": self._challenge_for(request, error)})
         except AccessDeniedError as error:
-            await refusal(403, error)(scope, receive, send)
-            return
+            return refusal(403, error)
         except StoreError:
-            await refusal(503, error_before_login(), {"retry-after": "5"})(scope, receive, send)
-            return
+            return refusal(503, error_before_login(), {"retry-after": "5"})
         except MindexError as error:  # the authorization server cannot be asked
-            await refusal(503, error, {"retry-after": "5"})(scope, receive, send)
-            return
+            return refusal(503, error, {"retry-after": "5"})
         if seconds := self._rate_limit.wait(principal.name):
-            who = f"this token has made more than {self._limits.per_minute} requests"
-            raise_it = ", or have the server's owner raise http.requests_per_minute"
-            await _too_many(who, seconds, raise_it)(scope, receive, send)
-            return
+            who = f"this token has made more than {self.limits.per_minute} requests"
+            return _too_many(who, seconds, ", or have the server's owner raise http.requests_per_minute")
         too_large = MindexError(
-            f"the request has more than {self._limits.body_bytes:,} bytes",
+            f"the request has more than {self.limits.body_bytes:,} bytes",
             "send less at once, or have the server's owner raise http.max_body_bytes",
         )
         # A POST may write, and then it waits for the database; a tool that only reads sets its own deadline.
         with acting_as(principal), fail_fast(request.method != "POST"):
-            await self._pass_on(request, scope, receive, send, self._limits.body_bytes, too_large)
+            return await self._with_body(request, scope, receive, send, self.limits.body_bytes, too_large)
 
     def _too_many_before_login(self, request: Request) -> Response | None:
         """The refusal of a request without a token that has counted, if too many came from its address.
 
         Tokens that have counted are served on, so that an attack locks out only clients that were not there before it.
         """
-        if self._authenticator is None or self._authenticator.remembers(self._authorization(request)):
+        if self.authenticator is None or self.authenticator.remembers(self._authorization(request)):
             return None
         if seconds := self._before_login.wait(_network(request)):
             most = self._before_login.per_minute
             return _too_many(f"this address has made more than {most} requests without a token that counts", seconds)
         return None
 
-    async def _pass_on(
+    async def _with_body(
         self, request: Request, scope: Scope, receive: Receive, send: Send, most: int, too_large: MindexError
-    ) -> None:
-        """Give the request to the application once its body is here, or refuse the body."""
+    ) -> Response | None:
+        """Give the request to the application once its body is here, or return the refusal of the body."""
         body = await self._body(request, receive, most, too_large)
         if isinstance(body, Response):
-            await body(scope, receive, send)
-        else:
-            await self._app(scope, _replayed(body, receive), send)
+            return body
+        await self.app(scope, _replayed(body, receive), send)
+        return None
 
     async def _principal(self, request: Request) -> Principal:
-        if self._authenticator is None:
-            assert self._anyone is not None
-            return self._anyone
+        if self.authenticator is None:
+            assert self.anyone is not None
+            return self.anyone
         # Monitoring goes on while the database is down.
-        recalled = request.url.path == METRICS_ROUTE and not await self._database_answers()
-        return await self._authenticator.principal(self._authorization(request), recalled=recalled)
+        recalled = request.url.path == METRICS_ROUTE and not await self.database_answers()
+        return await self.authenticator.principal(self._authorization(request), recalled=recalled)
 
     def _authorization(self, request: Request) -> str:
         """The Authorization header of a request, or the one that its cookie replaces."""
         header = request.headers.get("authorization", "")
-        return header if header or self._sessions is None else self._sessions.authorization(request)
+        return header if header or self.sessions is None else self.sessions.authorization(request)
 
     def _challenge_for(self, request: Request, error: AuthenticationError) -> str:
         """What WWW-Authenticate says: RFC 6750 requires no error if no token was sent."""
-        parts = [self._challenge] if self._challenge else []
+        parts = [self.challenge] if self.challenge else []
         if "authorization" in request.headers:
             parts += ['error="invalid_token"', f'error_description="{error.message}"']
         return f"Bearer {', '.join(parts)}".strip()
@@ -219,7 +202,7 @@ class AccessMiddleware:
             return refusal(413, too_large, {"connection": "close"})
         parts, size = [], 0
         try:
-            with fail_after(self._limits.body_seconds):
+            with fail_after(self.limits.body_seconds):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -231,7 +214,7 @@ class AccessMiddleware:
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            slow = MindexError(f"the request did not arrive within {self._limits.body_seconds:g} s", "send it again")
+            slow = MindexError(f"the request did not arrive within {self.limits.body_seconds:g} s", "send it again")
             return refusal(408, slow, {"connection": "close"})
 
 
@@ -269,13 +252,35 @@ def is_navigation(request: Request) -> bool:
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """A `receive` that returns the body once, and then what the server has to say."""
-    sent = False
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return waiting.pop() if waiting else await receive()
 
     return replayed
+
+
+class RateLimit:
+    """Counts requests by key. `per_minute` of 0 allows any number."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self.per_minute = per_minute
+        self._most = float(per_minute)
+        self._per_second = per_minute / 60
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: dict[str, tuple[float, float]] = {}  # key → (requests left, when that was so)
+
+    def wait(self, key: str) -> float:
+        """Count a request. Returns 0 if it is allowed, else the seconds after which the next one is."""
+        if not self._most:
+            return 0.0
+        now = self._clock()
+        with self._lock:
+            if len(self._buckets) >= _MAX_BUCKETS:  # tokens that are gone, addresses of long ago
+                self._buckets.clear()
+            left, then = self._buckets.get(key, (self._most, now))
+            left = min(self._most, left + (now - then) * self._per_second)
+            allowed = left >= 1
+            self._buckets[key] = (left - 1 if allowed else left, now)
+        return 0.0 if allowed else (1 - left) / self._per_second

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from mindex.errors import MindexError
-from mindex.present.error_json import error_json
+from mindex.present.to_json import error_json
 
 _JSON, _PLAIN = "application/json", "text/plain"
 _KINDS = {

@@ -37,33 +37,28 @@ class Session:
         return hmac.compare_digest(self.csrf.encode(), csrf.encode("utf-8", "replace"))
 
 
+@dataclass
 class Sessions:
     """All sessions of a server. `header_only` are paths that no cookie opens; below `read_only` it opens GET only.
 
     The name of the cookie has the port in it: a browser sends cookies of one host to each of its ports.
     """
 
-    def __init__(
-        self,
-        port: int,
-        *,
-        secure: bool = False,
-        header_only: tuple[str, ...] = (),
-        read_only: str = "",
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        self.cookie = f"mindex_session_{port}"
-        self._secure = secure
-        self._header_only = header_only
-        self._read_only = read_only
-        self._clock = clock
+    port: int
+    secure: bool = False
+    header_only: tuple[str, ...] = ()
+    read_only: str = ""
+    clock: Callable[[], float] = monotonic
+
+    def __post_init__(self) -> None:
+        self.cookie = f"mindex_session_{self.port}"
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._links: dict[str, tuple[str, float]] = {}  # code → (token, until when it can be opened)
 
     def begin(self, token: str) -> Session:
         """Begin a session for a token that was checked."""
-        session = Session(secrets.token_urlsafe(32), token, secrets.token_urlsafe(32), self._clock() + SESSION_SECONDS)
+        session = Session(secrets.token_urlsafe(32), token, secrets.token_urlsafe(32), self.clock() + SESSION_SECONDS)
         with self._lock:
             _make_space(self._sessions)
             self._sessions[session.id] = session
@@ -75,10 +70,10 @@ class Sessions:
             session = self._sessions.get(request.cookies.get(self.cookie, ""))
             if session is None:
                 return None
-            if session.until <= self._clock():
+            if session.until <= self.clock():
                 del self._sessions[session.id]
                 return None
-            session.until = self._clock() + SESSION_SECONDS
+            session.until = self.clock() + SESSION_SECONDS
             return session
 
     def end(self, session: Session) -> None:
@@ -88,15 +83,15 @@ class Sessions:
     def authorization(self, request: Request) -> str:
         """Return the Authorization header that the request's cookie replaces; '' if the cookie does not count."""
         path = request.url.path
-        if path in self._header_only or (
-            self._read_only and path.startswith(self._read_only) and request.method not in ("GET", "HEAD")
+        if path in self.header_only or (
+            self.read_only and path.startswith(self.read_only) and request.method not in ("GET", "HEAD")
         ):
             return ""
         session = self.find(request)
         return f"Bearer {session.token}" if session is not None and session.token else ""
 
     def set_cookie(self, response: Response, session: Session) -> None:
-        response.set_cookie(self.cookie, session.id, path="/", httponly=True, samesite="strict", secure=self._secure)
+        response.set_cookie(self.cookie, session.id, path="/", httponly=True, samesite="strict", secure=self.secure)
 
     # ── one-time links ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,14 +100,14 @@ class Sessions:
         code = secrets.token_urlsafe(32)
         with self._lock:
             _make_space(self._links)
-            self._links[code] = (token, self._clock() + LINK_SECONDS)
+            self._links[code] = (token, self.clock() + LINK_SECONDS)
         return code
 
     def redeem(self, code: str) -> str | None:
         """The token of a one-time code, which does not count again; None if it does not count now."""
         with self._lock:
             token, until = self._links.pop(code, ("", 0.0))
-        return token if self._clock() < until else None
+        return token if self.clock() < until else None
 
 
 def _make_space(kept: dict[str, object] | dict[str, Session] | dict[str, tuple[str, float]]) -> None:

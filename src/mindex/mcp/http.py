@@ -117,17 +117,14 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
     metrics = server.metrics = Metrics()
     probe = DatabaseProbe(lambda: host.whole_memory.store.vectors.active_space())
 
-    @server.custom_route(HEALTH_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # the SDK has no types
     async def health(request: Request) -> Response:  # noqa: ARG001 - the route's signature
         return JSONResponse({"status": "ok", "version": __version__})
 
-    @server.custom_route(READY_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
     async def ready(request: Request) -> Response:  # noqa: ARG001 - as above
         """Whether requests can be answered now, which needs the database; the client learns nothing else."""
         answers = await probe.answers()
         return JSONResponse({"status": "ok" if answers else "the database does not answer"}, 200 if answers else 503)
 
-    @server.custom_route(METRICS_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
     async def show_metrics(request: Request) -> Response:  # noqa: ARG001 - as above
         memory, pending = host.whole_memory, None
         if await probe.answers():
@@ -135,7 +132,6 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
                 pending = await run_sync(memory.embedding_queue.pending)
         return PlainTextResponse(metrics.text(memory.search_tiers(), pending, __version__), media_type=CONTENT_TYPE)
 
-    @server.custom_route(MCP_ROUTE, methods=["GET"])  # type: ignore[untyped-decorator]  # as above
     async def no_stream(request: Request) -> Response:  # noqa: ARG001 - as above
         """A server without sessions never sends on its own, and an open stream would delay its end."""
         return Response(status_code=405, headers={"allow": "POST"})
@@ -154,7 +150,8 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
         inner.router.routes.extend(_metadata_routes(authorization_server))
     authenticator = Authenticator(partial(_look_up, host, authorization_server)) if tokens else None
     site = Site(lambda: host.memory, host.folder, sessions, authenticator, host.shown_error)
-    routes = server.make_routes(host)
+    handlers = {HEALTH_ROUTE: health, READY_ROUTE: ready, METRICS_ROUTE: show_metrics, MCP_ROUTE: no_stream}
+    routes = [*(Route(path, handler) for path, handler in handlers.items()), *server.make_routes(host)]
     inner.router.routes.extend((*routes, *web.web_routes(site)))
     site.add_missing_page(inner)
     # Of two routes with the same path the first one that takes the method is used.
@@ -167,9 +164,7 @@ def app(server: MindexServer, address: Address, *, tokens: bool = True, sessions
         metrics=metrics,
         check_host=check_host,
         database_answers=probe.answers,
-        routes=frozenset(
-            {MCP_ROUTE, METRICS_ROUTE, HEALTH_ROUTE, READY_ROUTE, *web.ROUTES, *(one.path for one in routes)}
-        ),
+        routes=frozenset({*web.ROUTES, *(one.path for one in routes)}),
         challenge=challenge,
         public=web.PUBLIC,
         sessions=sessions,

@@ -9,8 +9,7 @@ from mindex.config import Settings, load_settings
 from mindex.datatypes import Collection
 from mindex.datatypes.guidance import Guidance
 from mindex.errors import AccessDeniedError, ForbiddenPathError, ForeignDatabaseError, MindexError, only_collections
-from mindex.http_access.current_principal import current_principal
-from mindex.http_access.shown_error import shown_error
+from mindex.http_access.current_principal import current_principal, shown_error
 from mindex.mcp.background_work import BackgroundWork
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_note

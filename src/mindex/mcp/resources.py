@@ -1,14 +1,17 @@
-"""Indexed files and records as resources of the server."""
+"""Indexed files and records as resources of the server, and the MCP App of the tool `search`."""
 
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import mcp_types as types
+from mcp.server.apps import Apps
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
+from mindex import __version__
 from mindex.errors import MindexError
 from mindex.mcp.memory_host import MemoryHost
 from mindex.present.records_view import view_records
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 DOC = "doc://{+path}"
 MEMORY = "memory://{id}"
 MAX_LISTED = 100
+SEARCH_APP = "ui://mindex/search"
 _ID = re.compile(r"[a-zA-Z0-9]{3,64}")
 
 
@@ -53,3 +57,13 @@ def add_resources(server: MindexServer, host: MemoryHost) -> None:
         if found is None or not found.records:
             raise ResourceNotFoundError(f"no record '{id}'; search for it first")
         return view_records(found).text()
+
+
+def make_search_app() -> Apps:
+    """The extension with the HTML, which holds the style of the page and loads nothing."""
+    html = files("mindex.mcp").joinpath("search_app.html").read_text(encoding="utf-8")
+    style = files("mindex.web").joinpath("static", "page.css").read_text(encoding="utf-8")
+    html = html.replace("/* page.css */", style).replace("/* version */", __version__)
+    apps = Apps()
+    apps.add_html_resource(SEARCH_APP, html, name="search", title="What a search found", prefers_border=True)
+    return apps

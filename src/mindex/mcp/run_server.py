@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mindex.errors import UsageError
-from mindex.mcp.dialect import Dialect, tools_named
+from mindex.mcp.dialect import Dialect, complete_instructions, tools_named
 from mindex.mcp.instant_start import InstantStart
-from mindex.mcp.instructions import complete_instructions
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.server_options import ServerOptions
 from mindex.mcp.stderr_log import log_line

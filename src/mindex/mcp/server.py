@@ -27,12 +27,10 @@ from mindex.foreign_text import json_without_controls, without_controls
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.metrics import Metrics
 from mindex.mcp.completions import add_completions
-from mindex.mcp.dialect import Dialect
-from mindex.mcp.instructions import complete_instructions
+from mindex.mcp.dialect import Dialect, complete_instructions
 from mindex.mcp.memory_host import MemoryHost
 from mindex.mcp.prompts import add_prompts
-from mindex.mcp.resources import add_resources, list_documents
-from mindex.mcp.search_app import make_search_app
+from mindex.mcp.resources import add_resources, list_documents, make_search_app
 from mindex.mcp.tools import make_tools
 from mindex.mcp.unreadable_messages import AnsweredMessages
 
@@ -47,9 +45,7 @@ class MindexServer(MCPServer[Any]):
 
     def __init__(self, host: MemoryHost, dialect: Dialect) -> None:
         toolsets = [toolset(host) for toolset in dialect.toolsets]
-        tools: list[Tool] = [
-            tool for one in toolsets for tool in make_tools(one, dialect.on_error, dialect.commands, host.error_text)
-        ]
+        tools: list[Tool] = [tool for one in toolsets for tool in make_tools(one, dialect, host.error_text)]
         super().__init__(
             "mindex",
             title="mindex",

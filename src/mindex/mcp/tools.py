@@ -25,10 +25,12 @@ from mindex.http_access.current_principal import require_write
 from mindex.mcp.memory_host import MemoryHost
 from mindex.memory import Memory
 from mindex.present.text import note_lines
-from mindex.present.to_json import Json, compact_json
+from mindex.present.to_json import Json, compact_json, worded, wording
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
+
+    from mindex.mcp.dialect import Dialect
 
 # Titles repeat the names; defaults and ranges are in the descriptions, because some clients strip them.
 _NOT_PUBLISHED = ("title", "default", "minimum", "maximum", "ge", "le")
@@ -38,9 +40,6 @@ REFRESHES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempo
 # No tool deletes an entry for good: the history keeps what is changed or forgotten. With a destructive hint, clients
 # would ask a person before every correction.
 REVISES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-
-# Where results have messages that may name commands: lists of notes, and single ones.
-_NOTES, _MESSAGES = ("notes",), ("note", "tier_reason")
 
 # A list in the schema; a single text instead of a list is accepted too.
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
@@ -103,21 +102,16 @@ def tool(
     return mark
 
 
-def make_tools(
-    toolset: object,
-    on_error: OnError | None = None,
-    commands: Commands = (),
-    error_text: Callable[[MindexError], str] = str,
-) -> Iterator[StrictTool]:
-    """Yield the tools of an object, in the order of its marked methods. `on_error` is for tools without their own.
+def make_tools(toolset: object, dialect: Dialect, error_text: Callable[[MindexError], str]) -> Iterator[StrictTool]:
+    """Yield the tools of an object, in the order of its marked methods.
 
-    `commands`: see `command_words`; `error_text` returns what an error says to the client.
+    The dialect's `on_error` is for tools without their own; `error_text` returns what an error says to the client.
     """
     for attribute, method in vars(type(toolset)).items():
-        for published, own_on_error, reads_too in getattr(method, "tool_marks", ()):
+        for published, on_error, reads_too in getattr(method, "tool_marks", ()):
             made = StrictTool.of(getattr(toolset, attribute), **published)
-            made.on_error = own_on_error or on_error
-            made.commands = commands
+            made.on_error = on_error or dialect.on_error
+            made.commands = dialect.commands
             made.error_text = error_text
             made.reads_too = reads_too
             yield made
@@ -169,7 +163,7 @@ class StrictTool(Tool):
             only_reads = bool(self.annotations and self.annotations.read_only_hint)
             if not (self.reads_too or only_reads):
                 require_write()
-            with fail_fast(only_reads):
+            with fail_fast(only_reads), wording(self._in_own_words):
                 result = await self.fn_metadata.call_fn(self.fn, self.is_async, validated, injected)
         except MindexError as error:
             raise ToolError(self._in_own_words(self.error_text(error))) from error
@@ -178,7 +172,7 @@ class StrictTool(Tool):
         except Exception as error:
             raise UnexpectedToolError(f"{self.name} failed; the server's log on stderr says why") from error
         assert isinstance(result, CallToolResult)
-        return _with_messages(result, self._in_own_words)
+        return result
 
     def _in_own_words(self, message: str) -> str:
         return in_tool_words(message, self.commands, self.parameters.get("properties", ()))
@@ -222,45 +216,6 @@ def _lean(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_messages(result: CallToolResult, in_own_words: Callable[[str], str]) -> CallToolResult:
-    """Return the result with its notes in other words, both in its JSON and in its text."""
-    structured = dict(result.structured_content or {})
-    reworded: dict[str, str] = {}
-
-    def word(message: object) -> object:
-        if isinstance(message, str) and (words := in_own_words(message)) != message:
-            reworded[message] = words
-            return words
-        return message
-
-    for name in _NOTES:
-        if isinstance(value := structured.get(name), list):  # a text called `notes` is a field of a contact
-            structured[name] = [word(note) for note in value]
-    for name in _MESSAGES:
-        if name in structured:
-            structured[name] = word(structured[name])
-    if isinstance(status := structured.get("embedding"), dict) and "note" in status:
-        structured["embedding"] = {**status, "note": word(status["note"])}
-    if not reworded:
-        return result
-    content = [
-        part.model_copy(update={"text": _replaced(part.text, reworded)}) if isinstance(part, TextContent) else part
-        for part in result.content
-    ]
-    return result.model_copy(update={"content": content, "structured_content": structured})
-
-
-def _replaced(text: str, reworded: Mapping[str, str]) -> str:
-    """Return a text, which may be JSON, with other words for some of its messages."""
-    for message, words in reworded.items():
-        text = text.replace(message, words).replace(_escaped(message), _escaped(words))
-    return text
-
-
-def _escaped(message: str) -> str:
-    return json.dumps(message, ensure_ascii=False)[1:-1]
-
-
 # ── results: a text, and the same content as JSON ─────────────────────────────────────────────────────────────
 
 
@@ -272,7 +227,7 @@ def tool_result(
     if notes:
         text = "\n".join([text, *note_lines(notes)])
         if shown is not None:
-            shown["notes"] = [*shown.get("notes", ()), *notes]
+            shown["notes"] = [*shown.get("notes", ()), *map(worded, notes)]
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=shown, is_error=is_error)
 
 

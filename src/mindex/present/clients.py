@@ -5,7 +5,7 @@ from shlex import quote
 from mindex.datatypes.clients import AgentList, ClientStatus, InstallReport, InstallResult, SetupReport
 from mindex.present.answer_view import AnswerView, view_answer
 from mindex.present.reports import index_text
-from mindex.present.text import aligned, note_lines
+from mindex.present.text import aligned, note_lines, report_text
 from mindex.present.to_json import Json, to_json
 from mindex.present.transfer import import_text
 
@@ -70,23 +70,20 @@ def _state(one: ClientStatus) -> str:
 
 def setup_text(report: SetupReport) -> str:
     """What was there, what was done, the answer to the question, and how to undo all of it, in paragraphs."""
-    parts = []
-    if ready := _ready_lines(report):
-        parts.append("\n".join(ready))
-    if report.install is not None:
-        parts.append(install_text(report.install))
-    if report.index is not None:
-        parts.append(index_text(report.index))
-    parts += (f"{path}: {import_text(imported)}" for path, imported in report.imports.items())
+    answer = ""
     if report.answer is not None:
         shown = _answer_view(report)
-        command = f"$ mindex search {quote(shown.query)} --compact --limit {SETUP_HITS}"
-        parts.append(f"{command}\n{shown.text()}")
-    if report.undo:
-        parts.append("\n".join(["to undo this:", *(f"  {command}" for command in report.undo)]))
-    if report.notes:
-        parts.append("\n".join(note_lines(report.notes)))
-    return "\n\n".join(parts)
+        answer = f"$ mindex search {quote(shown.query)} --compact --limit {SETUP_HITS}\n{shown.text()}"
+    parts = (
+        "\n".join(_ready_lines(report)),
+        "" if report.install is None else install_text(report.install),
+        "" if report.index is None else index_text(report.index),
+        *(f"{path}: {import_text(imported)}" for path, imported in report.imports.items()),
+        answer,
+        report_text("to undo this:", (f"  {command}" for command in report.undo)) if report.undo else "",
+        report_text(notes=report.notes),
+    )
+    return "\n\n".join(filter(None, parts))
 
 
 def setup_json(report: SetupReport) -> dict[str, Json]:

@@ -23,8 +23,8 @@ from mindex.present.fence import INDENT, continued, inline
 from mindex.present.growth import growth_text
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
-from mindex.present.text import aligned, amount, note_lines, record_text
-from mindex.present.to_json import Json, to_json
+from mindex.present.text import aligned, amount, counted, note_lines, record_text, report_text
+from mindex.present.to_json import Json, worded
 
 _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
@@ -33,13 +33,14 @@ _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "
 
 
 def add_text(result: AddResult) -> str:
-    lines = [f"{result.id} {'remembered' if result.created else 'known already'}"]
-    lines += [f"similar: {one.id} {inline(one.summary)} (overlap {one.overlap:g})" for one in result.similar]
-    lines += [f"superseded: {one.id} {inline(one.summary)} ({inline(one.why)})" for one in result.superseded]
-    lines += conflict_lines(result.conflicts)
-    if result.redacted:
-        lines.append(f"redacted: {', '.join(result.redacted)}")
-    return "\n".join([*lines, *note_lines(result.notes)])
+    return report_text(
+        f"{result.id} {'remembered' if result.created else 'known already'}",
+        (f"similar: {one.id} {inline(one.summary)} (overlap {one.overlap:g})" for one in result.similar),
+        (f"superseded: {one.id} {inline(one.summary)} ({inline(one.why)})" for one in result.superseded),
+        conflict_lines(result.conflicts),
+        f"redacted: {', '.join(result.redacted)}" if result.redacted else "",
+        notes=result.notes,
+    )
 
 
 def conflicts_text(found: Sequence[MemoryInConflict]) -> str:
@@ -70,14 +71,13 @@ def purge_preview_text(histories: Mapping[str, Sequence[Change]]) -> str:
 def purge_text(purged: PurgeResult) -> str:
     counts = ((purged.records, "record"), (purged.vectors, "vector"), (purged.history, "change"))
     line = "purged " + ", ".join(amount(count, what) for count, what in counts)
-    if purged.log_lines:
-        line += f", {amount(purged.log_lines, 'line')} of the daily log"
-    return "\n".join([line, *note_lines(purged.notes)])
+    log = f", {amount(purged.log_lines, 'line')} of the daily log" if purged.log_lines else ""
+    return report_text(line + log, notes=purged.notes)
 
 
 def statistics_text(numbers: MemoryStatistics, *, width: int = 80, blocks: bool = True) -> str:
     """The numbers, and the growth where it was asked for, as a plot (see `growth_text`)."""
-    types = ", ".join(f"{count} {name}" for name, count in sorted(numbers.by_type.items()))
+    types = counted(dict(sorted(numbers.by_type.items())))
     lines = [
         f"{amount(numbers.total, 'memory', 'memories')}{f' ({types})' if types else ''}",
         f"importance {numbers.average_importance:.1f} and confidence {numbers.average_confidence:.2f} on average",
@@ -169,21 +169,19 @@ def turn_added_json(turn: Record, redacted: Sequence[str], found: ExtractionRepo
         "redacted": list(redacted),
         **({"facts": found.facts} if found.processed else {}),
         **({"new_facts": [{"id": one.id, "text": one.text} for one in found.new]} if found.new else {}),
-        **({"notes": list(found.notes)} if found.notes else {}),
+        **({"notes": list(map(worded, found.notes))} if found.notes else {}),
     }
 
 
 def turn_added_text(turn: Record, redacted: Sequence[str], found: ExtractionReport) -> str:
     session = inline(str(turn.fields["session_id"]))
-    lines = [f"{turn.id} remembered · session {session} · {to_iso(turn.created_at)}"]
-    lines += [f"redacted: {', '.join(redacted)}"] if redacted else []
-    lines += [f"facts: {found.facts}"] if found.processed else []
-    lines += [f"  {one.id} {inline(summary_of(one))}" for one in found.new]
-    return "\n".join([*lines, *note_lines(found.notes)])
-
-
-def turns_json(turns: Sequence[Record]) -> dict[str, Json]:
-    return to_json({"records": tuple(map(view_record, turns)), "total": len(turns)})
+    return report_text(
+        f"{turn.id} remembered · session {session} · {to_iso(turn.created_at)}",
+        f"redacted: {', '.join(redacted)}" if redacted else "",
+        f"facts: {found.facts}" if found.processed else "",
+        (f"  {one.id} {inline(summary_of(one))}" for one in found.new),
+        notes=found.notes,
+    )
 
 
 def turns_text(turns: Sequence[Record], *, colour: bool = False) -> str:
@@ -244,10 +242,6 @@ def _source_line(source: Json) -> str:
     return inline(f"source: {source.get('type')} {source.get('location')}" + (f" ({reported})" if reported else ""))
 
 
-def sources_json(sources: Sequence[ProjectSource]) -> dict[str, Json]:
-    return {"sources": [to_json(one) for one in sources], "total": len(sources)}
-
-
 def sources_text(sources: Sequence[ProjectSource]) -> str:
     columns = ((one.status, one.type, one.location, one.project_name, one.message) for one in sources)
     rows = [[*map(inline, row)] for row in columns]
@@ -266,16 +260,12 @@ def unlinked_source_text(source: ProjectSource) -> str:
 def thing_added_json(record: Record, notes: Sequence[str] = ()) -> dict[str, Json]:
     """Notes about the record are a `note`, because `notes` is a field of contacts."""
     shown = {"id": record.id, **stored_fields(record), **redacted_json({}, record.fields)}
-    return {**shown, "note": "; ".join(notes)} if notes else shown
+    return {**shown, "note": "; ".join(map(worded, notes))} if notes else shown
 
 
 def thing_added_text(record: Record, notes: Sequence[str] = ()) -> str:
     lines = [f"{record.id} remembered", *_field_lines(record), *redacted_lines({}, record.fields)]
     return "\n".join([*lines, *note_lines(notes)])
-
-
-def things_json(records: Sequence[Record], total: int) -> dict[str, Json]:
-    return {"records": [thing_json(record) for record in records], "total": total}
 
 
 def things_text(records: Sequence[Record], total: int) -> str:

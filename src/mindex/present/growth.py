@@ -1,12 +1,15 @@
-"""How a memory grew, as a plot of plain text: a line per period, with bars."""
+"""How a memory grew, as a plot of plain text: a line per period, with bars.
+
+A Chinese character takes two columns of a terminal, and an accent none.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from mindex.clock import to_iso
 from mindex.datatypes.growth import MemoryGrowth, Period
-from mindex.present.columns import fit
 from mindex.present.text import amount
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"  # of a cell that is filled from the left
@@ -91,3 +94,24 @@ def _unused(growth: MemoryGrowth, width: int, cut: str) -> Sequence[str]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+def width_of(text: str) -> int:
+    """How many columns a text takes; it must have no control characters (see `present.terminal`)."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def fit(text: str, width: int, cut: str = "…") -> str:
+    """The text, or as much of its beginning as fits into the columns, with a mark where it was cut."""
+    if width_of(text) <= width:
+        return text
+    left, end = width - len(cut), 0
+    while end < len(text) and (left := left - _columns(text[end])) >= 0:
+        end += 1
+    return text[:end] + cut[: max(0, width)]

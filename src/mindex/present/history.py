@@ -3,19 +3,19 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
 
 from mindex.clock import to_iso
 from mindex.datatypes import Change, Conflict, Record, TimelineEvent
 from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.present.budget import check_budget
 from mindex.present.fence import INDENT, continued, inline
-from mindex.present.json_diff import Difference, differences
 from mindex.present.record_view import field_text, stored_fields, view_record
 from mindex.present.text import note_lines
-from mindex.present.to_json import Json, compact_json, to_json
+from mindex.present.to_json import Json, compact_json, to_json, worded
 from mindex.present.token_count import count_tokens
+from mindex.values import dataclass
 
 _REDACTED = re.compile(r"\[redacted:([^\]]+)\]")
 # Kinds whose text is made of their fields: a change of those properties is shown as a change of the fields.
@@ -26,13 +26,55 @@ _DONE = {
     "import": "imported",
 }  # fmt: skip
 _MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
+_NOTHING = object()  # in the place of a value that is not there
+
+
+# ── differences of two JSON values ───────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A path, and the value there before and after, as JSON text; None if there is no value."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        """`user.name: "Anna" → "Bea"`, `+ user.age: 40` or `- user.nick: "An"`."""
+        if self.before is None:
+            return f"+ {self.path}: {self.after}"
+        return (
+            f"{self.path}: {self.before} → {self.after}" if self.after is not None else f"- {self.path}: {self.before}"
+        )
+
+
+def differences(before: object, after: object, path: str = "") -> list[Difference]:
+    """Return the smallest set of paths whose values differ, in order."""
+    return list(_each_difference(before, after, path))
+
+
+def _each_difference(before: object, after: object, path: str) -> Iterator[Difference]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in dict.fromkeys((*before, *after)):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _each_difference(before.get(name, _NOTHING), after.get(name, _NOTHING), inner)
+    elif isinstance(before, list) and isinstance(after, list):
+        for i, (old, new) in enumerate(zip_longest(before, after, fillvalue=_NOTHING)):
+            yield from _each_difference(old, new, f"{path}[{i}]")
+    elif _json(before) != _json(after):
+        yield Difference(path, _json(before), _json(after))
+
+
+def _json(value: object) -> str | None:
+    return None if value is _NOTHING else json.dumps(value, ensure_ascii=False, default=str)
 
 
 # ── a change that was just made ───────────────────────────────────────────────────────────────────────────────
 
 
 def change_json(change: Change, **more: Json) -> dict[str, Json]:
-    notes: dict[str, Json] = {"notes": list(change.notes)} if change.notes else {}
+    notes: dict[str, Json] = {"notes": list(map(worded, change.notes))} if change.notes else {}
     told = change.conflicts or (change.action == "update" and change.after.kind == "memory")
     conflicts = to_json({"conflicts": change.conflicts}) if told else {}
     return {"id": change.record, **more, "change": change.change, **conflicts, **notes}

@@ -11,8 +11,8 @@ from mindex.datatypes.reports import ListedModel, PullReport, ReembedReport, Rep
 from mindex.datatypes.spaces import model_title, visible
 from mindex.present.fence import inline
 from mindex.present.hooks import pause_text
-from mindex.present.text import aligned, amount, note_lines
-from mindex.present.to_json import Json, to_json
+from mindex.present.text import aligned, amount, counted, note_lines, report_text
+from mindex.present.to_json import Json, to_json, worded
 
 _FILE_COUNTS = ("new", "changed", "moved", "deleted", "unchanged", "skipped")
 _MINUTE = 60
@@ -25,23 +25,22 @@ _MAX_SKIPPED = 5  # files that are named for each reason; --json has all
 
 
 def index_text(report: IndexReport) -> str:
-    lines = []
+    lines: list[str] = []
     for one in report.collections:
         files = ", ".join(f"{getattr(one, name)} {name}" for name in _FILE_COUNTS if getattr(one, name))
         chunks = f"+{one.chunks_added} −{one.chunks_removed}, {one.chunks_kept} kept"
         summary = f"{amount(one.seen, 'file')}, {files or 'nothing to index'}; chunks {chunks}"
         lines.append(f"{inline(f'{one.name} ({one.root})')}: {summary}")
-    lines.extend(_skipped_lines(report.skipped))
     placed = "" if report.contextualized is None else f"{report.contextualized} contextualized, "
+    outcome = f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s"
     if report.dry_run:
         embed = f"; {amount(report.pending, 'record')} to embed" if report.pending else ""
-        lines.append(f"dry run, nothing was stored{embed}")
-    else:
-        lines.append(f"{placed}{report.embedded} embedded, {report.pending} pending, {report.seconds:g} s")
+        outcome = f"dry run, nothing was stored{embed}"
+    contexts = ""
     if (plan := report.contexts) is not None:
         cost = f"{amount(plan.prompt_tokens, 'token')} in, at most {plan.answer_tokens:,} out"
-        lines.append(f"contexts: {amount(plan.calls, 'call')}, {cost}")
-    return "\n".join([*lines, *note_lines(report.notes)])
+        contexts = f"contexts: {amount(plan.calls, 'call')}, {cost}"
+    return report_text(lines, _skipped_lines(report.skipped), outcome, contexts, notes=report.notes)
 
 
 def _skipped_lines(skipped: Sequence[SkippedFile]) -> Iterator[str]:
@@ -57,12 +56,12 @@ def _skipped_lines(skipped: Sequence[SkippedFile]) -> Iterator[str]:
 
 
 def status_text(status: Status) -> str:
-    records = ", ".join(f"{count} {kind}" for kind, count in status.records.items()) or "none yet"
+    records = counted(status.records) or "none yet"
     embedding = status.embedding
     model = f"{embedding.provider} {embedding.model}" if embedding.model else "none"
     model += f", {embedding.dimensions} dimensions" if embedding.dimensions else ""
     change = embedding.reembedding
-    caches = ", ".join(f"{count} {kind}" for kind, count in status.caches.items())
+    caches = counted(status.caches)
     size = "" if status.size_bytes is None else f", {status.size_bytes} bytes"
     lines = [
         f"db: {status.db} (schema {status.schema}{size})",
@@ -70,8 +69,8 @@ def status_text(status: Status) -> str:
         f"embedding: {model}, {embedding.pending} pending",
         *([f"reembedding: to {change.to}, {change.done} of {change.total} ({change.percent} %)"] if change else []),
         *([upgrade_text(offer)] if (offer := embedding.upgrade) else []),
-        *([f"note: {embedding.note}"] if embedding.note else []),
-        f"tier: {status.tier} ({status.tier_reason})" if status.tier_reason else f"tier: {status.tier}",
+        *note_lines([embedding.note] if embedding.note else []),
+        f"tier: {status.tier} ({worded(status.tier_reason)})" if status.tier_reason else f"tier: {status.tier}",
         *([f"caches: {caches}"] if caches else []),
         *([pause_text(status.hooks_resume_at)] if status.hooks_paused else []),
         *note_lines(status.extension_problems),
@@ -118,12 +117,12 @@ def repair_text(report: RepairReport) -> str:
         lines += (f"lost: {name}" for name in one.names[:_MAX_LOST])
         if one.lost > _MAX_LOST:
             lines.append(f"lost: {one.lost - _MAX_LOST:,} more of {one.table} (--json names them)")
-    if report.recovered:
-        lines.append(f"made again from their history: {', '.join(report.recovered)}")
-    lines.append(
-        "the new database is sound" if report.sound else "the new database is not sound: `mindex doctor --deep`"
+    return report_text(
+        lines,
+        f"made again from their history: {', '.join(report.recovered)}" if report.recovered else "",
+        "the new database is sound" if report.sound else "the new database is not sound: `mindex doctor --deep`",
+        notes=report.notes,
     )
-    return "\n".join([*lines, *note_lines(report.notes)])
 
 
 # ── models ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mindex.present.fence import body, continued, inline, one_line
 from mindex.present.passage_layout import GAP
 from mindex.present.record_view import RecordView, field_text, shortened_place, with_lines
-from mindex.present.to_json import SHORT_NAMES, to_json
+from mindex.present.to_json import SHORT_NAMES, to_json, worded
 from mindex.text_match import matched_ranges
 
 if TYPE_CHECKING:
@@ -225,13 +225,24 @@ def explanation(hit: Hit) -> str:
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
-    return [f"note: {one_line(note)}" for note in notes]
+    return [f"note: {one_line(worded(note))}" for note in notes]
+
+
+def report_text(*parts: str | Iterable[str], notes: Sequence[str] = ()) -> str:
+    """The lines of a report, then its notes; a part is a line or several, and empty ones are left out."""
+    lines = [line for part in parts for line in ([part] if isinstance(part, str) else part) if line]
+    return "\n".join([*lines, *note_lines(notes)])
 
 
 def first_lines(texts: Sequence[str]) -> list[str]:
     """As many texts as people read, a line each; --json has all of them."""
     lines = [*map(one_line, texts)]
     return lines if len(lines) <= _MAX_LINES else [*lines[:_MAX_LINES], f"… and {len(lines) - _MAX_LINES:,} more"]
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """`3 memory, 12 chunk`."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def amount(count: int, one: str, several: str = "") -> str:

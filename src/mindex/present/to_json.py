@@ -3,18 +3,22 @@
 The fields become keys, in their order. A field without a default is always written; a field that has one is left out
 while it holds it. Times (milliseconds in a field of `TIMES`, or one whose name ends in `_at`) are written as ISO 8601,
 tuples as lists, dataclasses inside dataclasses by the same rule. `RULES` lists the classes that deviate, and how.
+Messages (the fields of `MESSAGES`) are written in the words of the interface that shows them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import MISSING, field, fields
 from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mindex.clock import to_iso
+from mindex.errors import MindexError
 from mindex.present.record_view import summary_of
 from mindex.values import dataclass, replace
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 TIMES = ("at", "since", "oldest", "newest")
+MESSAGES = ("notes", "note", "tier_reason")
 # Short names that `explain` had in 0.1.0: they stay in JSON beside the full ones until 1.0.
 SHORT_NAMES = {"coverage": "matched_share", "z": "cosine_zscore", "g": "model_fluency"}
 WHOLE = 0  # digits of a number that becomes an integer
@@ -92,6 +97,11 @@ RULES: Mapping[str, Rule] = {
     "Change": Rule(  # what the history of an entry and the versions of the profile have in common
         shown=("at", "by", "action", "reason"), views={"reason": lambda change: change.reason or None},
     ),
+    "Token": Rule(  # without its hash, which no reader can use
+        shown=("name", "agent", "rights", "collections", "created_at", "expires_at"),
+        always=("agent", "rights", "collections", "created_at", "expires_at"),
+        views={"agent": lambda token: None if token.rights == "metrics" else token.agent},
+    ),
     "PurgeResult": Rule(
         shown=("purged", "notes"), groups={"purged": ("records", "vectors", "history", "log_lines")},
         always=("records", "vectors", "history"),
@@ -144,6 +154,24 @@ def add_rules(rules: Mapping[str, Rule]) -> None:
     _OF_EXTENSIONS.update(rules)
 
 
+_wording: ContextVar[Callable[[str], str]] = ContextVar("mindex_wording", default=str)
+
+
+@contextmanager
+def wording(words: Callable[[str], str]) -> Iterator[None]:
+    """Show messages in these words within the block: a server names tools in the place of commands."""
+    token = _wording.set(words)
+    try:
+        yield
+    finally:
+        _wording.reset(token)
+
+
+def worded(message: str) -> str:
+    """Return a message as the interface says it that shows it."""
+    return _wording.get()(message)
+
+
 def to_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
     """Return the JSON object of a dataclass, or of a mapping whose values may be dataclasses."""
     if isinstance(value, Mapping):
@@ -173,11 +201,19 @@ def _object(value: Any, group: str = "") -> dict[str, Json]:
         if content is default or content == default:
             continue
         converted = _converted(content, digits)
+        if name in MESSAGES:
+            converted = _worded(converted)
         if key:
             made[key] = converted
         elif isinstance(converted, dict):
             made |= converted
     return made
+
+
+def _worded(message: Json) -> Json:
+    if isinstance(message, list):
+        return [_worded(one) for one in message]
+    return worded(message) if isinstance(message, str) else message
 
 
 @cache
@@ -192,7 +228,7 @@ def _steps(kind: Any, group: str) -> tuple[_Step, ...]:
 
     def step(name: str) -> _Step:
         view = partial(_object, group=name) if name in rule.groups else rule.views.get(name)
-        default = None if view else defaults.get(name, MISSING)
+        default = None if view and name not in rule.always else defaults.get(name, MISSING)
         digits = _TIME if name in TIMES or name.endswith("_at") else _EXACT
         key = "" if name in rule.flat else rule.rename.get(name, name)
         return _Step(name, key, default, rule.digits.get(name, digits), view)
@@ -212,3 +248,16 @@ def _converted(value: Any, digits: int = _EXACT) -> Json:
     if isinstance(value, Mapping):
         return {str(key): _converted(part, digits) for key, part in value.items()}
     return _object(value)
+
+
+def error_json(error: MindexError, kind: str = "") -> dict[str, Json]:
+    """`{"error": {"kind", "message", "hint"}}`, without a hint if there is none. `kind` replaces the error's own."""
+    shown: dict[str, Json] = {"kind": kind or error.kind, "message": _encodable(error.message)}
+    if error.hint:
+        shown["hint"] = _encodable(error.hint)
+    return {"error": shown}
+
+
+def _encodable(text: str) -> str:
+    """The text as UTF-8 carries it: half a character, which an error may repeat, is written as JSON escapes it."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -5,9 +5,6 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from mindex.web.api import DESCRIPTION, OPERATIONS, PREFIX, api_routes
-from mindex.web.file_page import file_routes
-from mindex.web.growth_page import growth_routes
-from mindex.web.list_pages import list_routes
 from mindex.web.login import LINK, LOGIN, login_routes
 from mindex.web.record_pages import record_routes
 from mindex.web.render import STATIC
@@ -32,9 +29,6 @@ def web_routes(site: Site) -> list[BaseRoute]:
         *login_routes(site),
         *search_routes(site),
         *record_routes(site),
-        *list_routes(site),
-        *file_routes(site),
-        *growth_routes(site),
         *upkeep_routes(site),
         Route("/static/{name}", _static, methods=["GET"]),
     ]

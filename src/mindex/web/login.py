@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -11,7 +9,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mindex.errors import AuthenticationError, MindexError, StoreError
-from mindex.http_access.shown_error import error_before_login
+from mindex.http_access.current_principal import error_before_login
 from mindex.web.paths import safe_next
 from mindex.web.render import render
 from mindex.web.site import HEADERS, Call, Site, status_of
@@ -20,15 +18,6 @@ LOGIN, LINK = "/login", "/open/"
 _EXPIRED = AuthenticationError(
     "this link was used already or is too old", "run `mindex web` again, or log in with a token"
 )
-
-
-def login_routes(site: Site) -> list[Route]:
-    return [
-        Route(LOGIN, _form(site), methods=["GET"]),
-        Route(LOGIN, _log_in(site), methods=["POST"]),
-        Route(LINK + "{code}", _open_link(site), methods=["GET"]),
-        site.form("/logout", _log_out, writes=False),
-    ]
 
 
 def _login_page(next_: str, error: MindexError | None = None) -> Response:
@@ -43,19 +32,15 @@ def _log_in_and_go(site: Site, token: str, target: str) -> Response:
     return response
 
 
-def _form(site: Site) -> Callable[[Request], Any]:
+def login_routes(site: Site) -> list[Route]:
     async def form(request: Request) -> Response:
         if site.authenticator is None:
             return RedirectResponse("/", 303, HEADERS)
         return _login_page(safe_next(request.query_params.get("next", "/")))
 
-    return form
-
-
-def _log_in(site: Site) -> Callable[[Request], Any]:
     async def log_in(request: Request) -> Response:
-        form = parse_qs((await request.body()).decode("utf-8", "replace"))
-        token, target = form.get("token", [""])[0].strip(), safe_next(form.get("next", ["/"])[0])
+        given = parse_qs((await request.body()).decode("utf-8", "replace"))
+        token, target = given.get("token", [""])[0].strip(), safe_next(given.get("next", ["/"])[0])
         if site.authenticator is None:
             return RedirectResponse("/", 303, HEADERS)
         try:
@@ -66,15 +51,16 @@ def _log_in(site: Site) -> Callable[[Request], Any]:
             return _login_page(target, error)
         return _log_in_and_go(site, token, target)
 
-    return log_in
-
-
-def _open_link(site: Site) -> Callable[[Request], Any]:
     async def open_link(request: Request) -> Response:
         token = site.sessions.redeem(request.path_params["code"])
         return _login_page("/", _EXPIRED) if token is None else _log_in_and_go(site, token, "/")
 
-    return open_link
+    return [
+        Route(LOGIN, form, methods=["GET"]),
+        Route(LOGIN, log_in, methods=["POST"]),
+        Route(LINK + "{code}", open_link, methods=["GET"]),
+        site.form("/logout", _log_out, writes=False),
+    ]
 
 
 def _log_out(call: Call) -> Response:

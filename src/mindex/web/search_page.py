@@ -1,19 +1,23 @@
-"""The first page: search as you type, with filters; without a query, what is newest."""
+"""The first page: search as you type, with filters; without a query, what is newest. And an indexed file."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from mindex.datatypes import KINDS, Answer, Hit, QueryTerms
+from mindex.datatypes import KINDS, Answer, Hit, QueryTerms, Record
 from mindex.datatypes.guidance import Guidance
-from mindex.errors import UsageError
+from mindex.errors import MindexError
+from mindex.memory import Memory
 from mindex.present.budget import snippet
 from mindex.present.record_view import RecordView, view_record
+from mindex.search.query import parse
 from mindex.text_match import matched_ranges
+from mindex.web.markup import markdown, marked
 from mindex.web.paths import file_path, record_path
 from mindex.web.site import Call, Site
 
@@ -28,14 +32,17 @@ _PASSAGE = 420  # bytes of a hit's text
 # The filters of the form, with their names in `Memory.search`.
 _MANY = {"kind": "kinds", "type": "types", "tag": "tags", "collection": "collections"}
 _ONE = ("after", "before", "agent")
+_LINES = re.compile(r"(\d{1,7})-(\d{1,7})")
+_MARKDOWN = (".md", ".mdx", ".markdown")
+_MAX_RENDERED = 400_000  # characters: a longer file is shown line by line
 
 
 def search_routes(site: Site) -> list[Route]:
-    return [site.page("/", _search), site.page("/tags", _tags)]
+    return [site.page("/", _search), site.page("/tags", _tags), site.page("/files/{collection}/{path:path}", _show)]
 
 
 def _search(call: Call) -> Response:
-    query, scope, offset = call.given("q"), _scope(call), _offset(call)
+    query, scope, offset = call.given("q"), _scope(call), call.offset
     is_typing = bool(call.given("typing"))
     memory = call.memory
     shown: dict[str, Any]
@@ -100,12 +107,55 @@ def _scope(call: Call) -> dict[str, Any]:
     return {name: value for name, value in {**many, **one}.items() if value}
 
 
-def _offset(call: Call) -> int:
-    text = call.given("offset") or "0"
-    if not text.isdecimal() or len(text) > 9:
-        raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
-    return int(text)
-
-
 def _tags(call: Call) -> Response:
     return call.render("tags.html", tags=call.memory.labels.tags())
+
+
+# ── an indexed file ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _show(call: Call) -> Response:
+    collection, path = call.named("collection"), call.named("path")
+    memory = call.memory
+    record = memory.lookup.read_file(f"{collection}/{path}")
+    span = _LINES.fullmatch(call.given("lines"))
+    hit = (int(span[1]), int(span[2])) if span else None
+    is_markdown = path.lower().endswith(_MARKDOWN) and len(record.text) <= _MAX_RENDERED
+    is_source = not is_markdown or call.given("view") == "source"
+    query = call.given("q")
+    terms = parse(query).terms if query else None
+    links, link_notes = _linked(memory, f"links:{collection}/{path}")
+    backlinks, _ = _linked(memory, f"backlinks:{collection}/{path}")
+    return call.render(
+        "file.html",
+        record=record,
+        hit=hit,
+        query=query,
+        is_markdown=is_markdown,
+        is_source=is_source,
+        body=None if is_source else markdown(record.text, record.collection, record.path, hit=hit, terms=terms),
+        lines=_lines(record.text, terms, hit) if is_source else (),
+        links=links,
+        link_notes=link_notes,
+        backlinks=backlinks,
+    )
+
+
+def _linked(memory: Memory, reference: str) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    try:
+        found = memory.lookup.get(reference)
+    except MindexError:  # a path with a comma or a glob in it: the file is shown without its links
+        return (), ()
+    return found.records, found.notes
+
+
+def _lines(text: str, terms: QueryTerms | None, hit: tuple[int, int] | None) -> list[dict[str, Any]]:
+    """Each line with its number, its matches and whether it is one of the hit's."""
+    return [
+        {
+            "number": number,
+            "text": marked(line, matched_ranges(line, terms) if terms else ()),
+            "is_hit": hit is not None and hit[0] <= number <= hit[1],
+        }
+        for number, line in enumerate(text.split("\n"), start=1)
+    ]

@@ -1,8 +1,9 @@
-"""`Site`: what all pages and the API need; `Call`: one request, with the memory as its principal sees it."""
+"""`Site`: what all pages and the API need; `Call`: one request, with the memory as its principal sees it; jobs."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,14 +18,15 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from mindex.command_words import in_page_words
+from mindex.datatypes import Progress
 from mindex.datatypes.access_tokens import Principal
-from mindex.errors import AccessDeniedError, MindexError, NotFoundError, read_only_token
+from mindex.datatypes.results import Report
+from mindex.errors import AccessDeniedError, ConflictError, MindexError, NotFoundError, UsageError, read_only_token
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.middleware import is_navigation
 from mindex.http_access.sessions import Session, Sessions
 from mindex.memory import Memory
-from mindex.web.jobs import Jobs
 from mindex.web.render import render
 
 if TYPE_CHECKING:
@@ -61,6 +63,53 @@ class OutdatedFormError(AccessDeniedError):
 def status_of(error: MindexError) -> int:
     """The HTTP status of an error."""
     return _STATUS.get(error.kind, 500)
+
+
+@dataclass
+class Job:
+    """One job. `result` is what it said at its end, `error` why it failed."""
+
+    name: str
+    progress: Progress = field(default_factory=lambda: Progress("start", 0, 0))
+    result: str = ""
+    error: MindexError | None = None
+    is_running: bool = True
+
+    @property
+    def percent(self) -> int:
+        return min(100, 100 * self.progress.done // self.progress.total) if self.progress.total else 0
+
+
+class Jobs:
+    """At most one job at a time, and the last one that ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.current: Job | None = None
+
+    def start(self, name: str, work: Callable[[Report], str]) -> Job:
+        """Start a job in a thread; `work` returns what it did. Raises ConflictError while another one runs."""
+        with self._lock:
+            if self.current is not None and self.current.is_running:
+                raise ConflictError("another job is still running", "wait until it is done")
+            job = self.current = Job(name)
+
+        def report(progress: Progress) -> None:
+            job.progress = progress
+
+        def run() -> None:
+            try:
+                job.result = work(report)
+            except MindexError as error:
+                job.error = error
+            except Exception as error:
+                logger.exception("%s failed", name)
+                job.error = MindexError(f"unexpected {type(error).__name__}", "the server's log says more")
+            finally:
+                job.is_running = False
+
+        threading.Thread(target=run, name="mindex-job", daemon=True).start()
+        return job
 
 
 @dataclass(frozen=True)
@@ -171,6 +220,14 @@ class Call:
         """A value of the address, or of the form; '' if it is not given."""
         return (self.form.get(name) or self.request.query_params.get(name) or "").strip()
 
+    @property
+    def offset(self) -> int:
+        """The number of rows to skip. Raises UsageError."""
+        text = self.given("offset") or "0"
+        if not text.isdecimal() or len(text) > 9:
+            raise UsageError(f"'{text}' is not a valid offset", "use a whole number")
+        return int(text)
+
     def named(self, name: str) -> str:
         """A part of the path."""
         return str(self.request.path_params[name])
@@ -209,3 +266,6 @@ class Call:
 
 def _no_page(call: Call) -> Response:
     raise NotFoundError(f"there is no page {call.request.url.path}", "the menu has all pages")
+
+
+logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from mcp_types import CallToolResult
 
-from mindex.mcp.dialect_parts import parse, parse_time
+from mindex.mcp.dialect_parts import parse, parse_time, worded
 from mindex.mcp.tools import JsonObject, compact_json_result
 
 Category = Literal["preference", "background", "pattern", "project", "contact", "decision"]
@@ -38,7 +38,7 @@ def succeeded(data: JsonObject, notes: Sequence[str] = ()) -> CallToolResult:
     """Return an answer. `notes`, which Memorizer-MCP has not, say why there are no vectors or fewer rows."""
     shown: JsonObject = {"success": True, "data": data}
     if notes:
-        shown["notes"] = list(dict.fromkeys(notes))
+        shown["notes"] = list(dict.fromkeys(map(worded, notes)))
     return compact_json_result(shown)
 
 

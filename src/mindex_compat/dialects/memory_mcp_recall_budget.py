@@ -18,7 +18,7 @@ from typing import Any
 
 from mindex.clock import to_iso
 from mindex.datatypes import Answer, Record
-from mindex.mcp.dialect_parts import Json, RankingSignals, summary_of
+from mindex.mcp.dialect_parts import Json, RankingSignals, summary_of, worded
 from mindex.mcp.tools import JsonObject
 from mindex_compat.dialects.memory_mcp_defaults import family_of
 
@@ -111,7 +111,9 @@ class RecallResult:
             "tokens_used": 0,
             "query": echo,
         }
-        return result | ({"notes": [*notes]} if notes else {})  # not in Memory MCP: what the caller should know
+        return result | (
+            {"notes": [*map(worded, notes)]} if notes else {}
+        )  # not in Memory MCP: what the caller should know
 
 
 def _index(records: Sequence[Record], size: int, least: int = _MIN_SUMMARY) -> tuple[list[JsonObject], int]:

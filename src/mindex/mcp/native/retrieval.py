@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mindex.datatypes import Mode
 from mindex.errors import NotFoundError
-from mindex.mcp.search_app import SEARCH_APP
+from mindex.mcp.resources import SEARCH_APP
 from mindex.mcp.tools import READS, Omitted, Texts, Toolset, described, tool, tool_result
 from mindex.present.answer_view import View
 from mindex.present.records_view import view_records
