@@ -4,40 +4,30 @@ import re
 from collections.abc import Iterator
 
 from mindex.redaction import password_words as words
-from mindex.redaction.nearby_passwords import ACCEPTED, MAX_LENGTH, MIN_LENGTH_MIXED, Link
+from mindex.redaction.nearby_passwords import ACCEPTED, MAX_LENGTH, MIN_LENGTH_MIXED, PATTERN, Link
 from mindex.redaction.password_values import Value, value_class
 from mindex.redaction.word_place import MARKER, Span, is_in_a_name
 
 _REACH = 90
 _CLOSING = ".,;:)\"'`?"
-_LOGIN_WORD = re.compile(words.words_pattern(words.LOGINS), re.IGNORECASE)
-_ACCOUNT_WORD = re.compile(words.words_pattern(words.ACCOUNTS), re.IGNORECASE)
 _NOT_USERS = words.COPULAS | words.TARGETS | words.OWNERS | words.GRAMMAR
-_VALUE = r"[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?![^\s\"'`])"
-_PAIR = re.compile(
-    r"(?<![\w.@/\\-])(?P<user>[A-Za-z][\w.@+\\-]{1,40})[\"'`]?"
-    r"(?P<sign>[ ]?[/|][ ]?|:[ ]?|,?[ ](?:(?:and|und|y|et|i|и|och|og|ja|en|ve|with|mit)[ ])?)" + _VALUE
-)
-_ACCOUNT_PAIR = re.compile(r"[\"'`]?(?P<sign>[ ][/|][ ]|[:/]|[ ])" + _VALUE)
-# Behind `admin/`: a sign that paths and addresses do not have.
-_NOT_A_PATH = re.compile(r"[^?#~@%/]*[!$*€§][^?#~@%/]*")
 
 
 def login_pairs(match: re.Match[str]) -> Iterator[Span]:
     """Yield the password of `login: bob / hunter2`, `user bob hunter2x`, `creds are bob:hunter2`."""
     text, start, end = match.string, match.start(), match.end()
-    if not _LOGIN_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end):
+    if not PATTERN.login_word.fullmatch(match[0]) or is_in_a_name(text, start, end):
         return
     line_end = text.find("\n", end, end + _REACH)
     stop = line_end if line_end >= 0 else end + _REACH
     limit = stop + MAX_LENGTH
-    pair = _PAIR.search(text, end, limit)
+    pair = PATTERN.login_pair.search(text, end, limit)
     while pair and pair.start("v") < stop and (pair.end() < limit or pair.end() == len(text)) and MARKER not in pair[0]:
         value = pair["v"].rstrip(_CLOSING)
         if len(value) >= MIN_LENGTH_MIXED and value_class(value) in _accepted(text, end, pair):
             yield pair.start("v"), pair.start("v") + len(value)
             return
-        pair = _PAIR.search(text, pair.end("user"), limit)
+        pair = PATTERN.login_pair.search(text, pair.end("user"), limit)
 
 
 def _accepted(text: str, end: int, pair: re.Match[str]) -> frozenset[Value]:
@@ -55,12 +45,12 @@ def _accepted(text: str, end: int, pair: re.Match[str]) -> frozenset[Value]:
 def account_pairs(match: re.Match[str]) -> Iterator[Span]:
     """Yield the password of `admin / hunter22` and `admin/Welcome9!`."""
     text, start, end = match.string, match.start(), match.end()
-    found = _ACCOUNT_PAIR.match(text, end)
-    if not found or ":" in found["v"] or not _ACCOUNT_WORD.fullmatch(match[0]):
+    found = PATTERN.account_pair.match(text, end)
+    if not found or ":" in found["v"] or not PATTERN.account_word.fullmatch(match[0]):
         return
     value, sign = found["v"].rstrip(_CLOSING), found["sign"]
     if sign == "/":
-        if (start and text[start - 1] in "/\\.-_@") or not _NOT_A_PATH.fullmatch(value):
+        if (start and text[start - 1] in "/\\.-_@") or not PATTERN.not_a_path.fullmatch(value):
             return
         accepted = frozenset({Value.STRONG})
     elif is_in_a_name(text, start, end):

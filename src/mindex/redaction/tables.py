@@ -21,12 +21,26 @@ def load_table(name: str) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def load_parts(name: str, given: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+def load_parts(name: str, given: Mapping[str, str] = _NOTHING, section: str = "parts") -> dict[str, str]:
     """Return the parts of a table's patterns; each may contain those before it and `given` ones."""
     known = dict(given)
-    for part, pattern in load_table(name)["parts"].items():
+    for part, pattern in load_table(name)[section].items():
         known[part] = _expanded(pattern, known)
     return known
+
+
+class Patterns:
+    """The patterns of a table by name, each compiled when it is first used: `Patterns("checks").digit`."""
+
+    def __init__(self, table: str, given: Mapping[str, str] = _NOTHING) -> None:
+        self._sources = load_parts(table, given, "patterns")
+
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        if name not in self._sources:
+            raise AttributeError(f"there is no pattern '{name}'")
+        pattern = re.compile(self._sources[name])
+        setattr(self, name, pattern)  # from now on it is found without this method
+        return pattern
 
 
 def load_rules(
