@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindex.clock import now_ms, to_iso
 from mindex.config import Settings
-from mindex.datatypes.backup import Backup, RestoredBackup
+from mindex.datatypes.transfer import Backup, RestoredBackup
 from mindex.errors import MindexError, UsageError
 from mindex.store.open import open_backups
 from mindex.time_parser import parse_time

@@ -409,9 +409,11 @@ class Memory:
         from mindex.entries.field_specs import FIELD_ENTRY_KINDS  # no search needs it
         from mindex.entries.profile import Profile  # no search needs it
         from mindex.lookup.indexed_files import IndexedFiles  # no search needs it
-        from mindex.lookup.links import Links  # no search needs it
         from mindex.lookup.service import Lookup  # no search needs it
-        from mindex.lookup.special_references import SpecialReferences  # no search needs it
+        from mindex.lookup.special_references import (
+            Links,  # no search needs it
+            SpecialReferences,  # no search needs it
+        )
 
         entries = self._entries
         skills, profile = FieldEntries("skill", entries), Profile(entries)

@@ -9,7 +9,7 @@ import pytest
 
 from mindex.redaction import password_words, tables
 from mindex.redaction.patterns import RULES
-from mindex.redaction.rule import UNBROKEN
+from mindex.redaction.tables import UNBROKEN
 
 _parser = import_module("re._parser")  # private, and the only way to see what a pattern may match
 _ZERO_WIDTH = ("ASSERT", "ASSERT_NOT", "AT", "GROUPREF")

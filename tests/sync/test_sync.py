@@ -16,8 +16,7 @@ from mindex.datatypes import Record
 from mindex.errors import MindexError, NotFoundError
 from mindex.ids import short_hash
 from mindex.memory import Memory
-from mindex.sync.edits import Edit, Origin, encode_edit, file_line
-from mindex.sync.field_changes import FieldChange
+from mindex.sync.edits import Edit, FieldChange, Origin, encode_edit, file_line
 from tests.sync.machines import DAY, OPTIONS, Machine, exported, own_folder
 
 HARBOUR = "The harbour opens at six"

@@ -20,10 +20,15 @@ from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow, Link
 from mindex.transfer import import_rows
-from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
-from mindex.transfer.import_agents import AgentMapping
-from mindex.transfer.import_redaction import rows_with_secrets
-from mindex.transfer.importer_base import Importer, SkippedRow, foreign_id
+from mindex.transfer.imported_rows import AgentMapping, rows_with_secrets
+from mindex.transfer.importer_base import (
+    Importer,
+    SkippedRow,
+    detect_importer,
+    foreign_id,
+    importer_names,
+    load_importer,
+)
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 

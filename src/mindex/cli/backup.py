@@ -11,7 +11,7 @@ from mindex.cli.options import PathArgument, completed_by
 from mindex.cli.output import confirm, report_error
 from mindex.cli.stop_signals import set_on_signal
 from mindex.config import load_settings
-from mindex.datatypes.backup import Backup
+from mindex.datatypes.transfer import Backup
 from mindex.errors import UsageError
 from mindex.present.backup import backup_text, restored_text
 

@@ -11,8 +11,7 @@ from mindex.entries.references import foreign_ids, numbered_id, resolve_id
 from mindex.errors import DamagedRowError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles
-from mindex.lookup.links import Links
-from mindex.lookup.special_references import SpecialReferences
+from mindex.lookup.special_references import Links, SpecialReferences
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mindex.datatypes.backup import Backup, RestoredBackup
+from mindex.datatypes.transfer import Backup, RestoredBackup
 
 
 def backup_text(backup: Backup) -> str:

@@ -1,7 +1,7 @@
 """The text of `mindex sync`."""
 
 from mindex.clock import to_iso
-from mindex.datatypes.sync import HeldLines, SyncConflict, SyncReport, SyncStatus
+from mindex.datatypes.transfer import HeldLines, SyncConflict, SyncReport, SyncStatus
 from mindex.present.text import aligned, amount, first_lines, note_lines
 
 _NAMES = {"retired_at": "whether it is forgotten", "expires_at": "when it expires"}

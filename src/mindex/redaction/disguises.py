@@ -4,9 +4,8 @@ import re
 import unicodedata
 from functools import cache
 
-from mindex.redaction.rule import Rule
 from mindex.redaction.secret_checks import scrambled
-from mindex.redaction.tables import load_parts
+from mindex.redaction.tables import Rule, load_parts
 
 BETWEEN_LINES = load_parts("private_keys")["between_lines"]
 

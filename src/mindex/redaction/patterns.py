@@ -6,12 +6,10 @@ secret does not uncover another.
 """
 
 from mindex.redaction import secret_checks
-from mindex.redaction.login_pairs import account_pairs, login_pairs
-from mindex.redaction.nearby_passwords import nearby_passwords
+from mindex.redaction.nearby_passwords import account_pairs, login_pairs, nearby_passwords
 from mindex.redaction.one_time_codes import one_time_codes, pins
 from mindex.redaction.password_words import first_words, run_words, words_pattern
-from mindex.redaction.rule import Find, Rule
-from mindex.redaction.tables import load_parts, load_rules
+from mindex.redaction.tables import Find, Rule, load_parts, load_rules
 
 _CHECKS = vars(secret_checks)
 _WORDS = {"password_words": words_pattern("passwords")}

@@ -8,7 +8,7 @@ from mindex.redaction.column_values import find_column_values
 from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
-from mindex.redaction.rule import LIMIT, UNBROKEN, Find, Rule
+from mindex.redaction.tables import LIMIT, UNBROKEN, Find, Rule
 from mindex.redaction.user_rules import UserRule
 from mindex.word_cache import WordCache
 

@@ -11,14 +11,13 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO
 
-from mindex.datatypes.sync import IgnoredLine
+from mindex.datatypes.transfer import IgnoredLine
 from mindex.errors import MindexError, NotFoundError
 from mindex.private_files import open_private, shared_permissions
 from mindex.regular_files import NOT_THROUGH_LINKS, open_regular
 from mindex.sync.edits import checked_line, head_of
 from mindex.temporary_files import replaced_file
-from mindex.transfer.jsonl_export import LONGEST_LINE
-from mindex.transfer.jsonl_rows import InvalidRow
+from mindex.transfer.jsonl_format import LONGEST_LINE, InvalidRow
 from mindex.values import dataclass
 
 _MACHINE = re.compile(r"[a-z0-9]{12}")

@@ -21,12 +21,18 @@ from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.transfer.import_agents import AgentMapping, NewIds
-from mindex.transfer.import_checks import check_row
-from mindex.transfer.import_redaction import names_hold_secret, redact_document, redact_row, rows_with_secrets
 from mindex.transfer.imported_collections import DocumentRows, DocumentWriter
+from mindex.transfer.imported_rows import (
+    AgentMapping,
+    NewIds,
+    check_row,
+    names_hold_secret,
+    redact_document,
+    redact_row,
+    rows_with_secrets,
+)
 from mindex.transfer.importer_base import ExportRow, Importer, OtherRows, ReadRow, SkippedRow
-from mindex.transfer.jsonl_rows import InvalidRow, reason_of
+from mindex.transfer.jsonl_format import InvalidRow, reason_of
 
 _BATCH = 500
 _BATCH_CHARACTERS = 4_000_000

@@ -13,7 +13,7 @@ from mindex.clock import to_iso
 from mindex.datatypes import Collection, Record
 from mindex.datatypes.record_properties import in_order
 from mindex.ids import short_hash
-from mindex.transfer.jsonl_rows import encode_value
+from mindex.transfer.jsonl_format import encode_value
 
 MARK = "exported by: mindex"
 OVERVIEW = "README.md"

@@ -11,8 +11,8 @@ from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.errors import UsageError
 from mindex.regular_files import open_regular
 from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
-from mindex.transfer.importers.folder_files import read_files, readable_files
-from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
+from mindex.transfer.importers.source_files import read_files, readable_files
+from mindex.transfer.jsonl_format import InvalidRow, decode_row, reason_of
 from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
 
 _FILES_TRIED = 1_000
