@@ -366,6 +366,12 @@ def test_secrets_are_redacted_in_every_property_and_in_the_history(memory: Memor
     assert SECRET not in kept and "[redacted:github-token]" in kept
 
 
+def test_a_number_that_is_a_secret_is_redacted_as_in_an_entry_that_is_added(memory: Memory) -> None:
+    fields = {"card number": 4111111111111111, "amount": 5}
+    import_given(memory, ExportRow(memory_record("A payment", id="aaaa", fields=fields)))
+    assert memory.get("aaaa").records[0].fields == {"card number": "[redacted:card]", "amount": 5}
+
+
 def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -> None:
     report = import_given(
         memory,

@@ -15,7 +15,7 @@ from mindex.entries import validation
 from mindex.entries.field_specs import FIELDS, validate_fields
 from mindex.entries.profile_record import profile_id
 from mindex.entries.skill_schedule import validate_trigger
-from mindex.entries.validation import validate_fields_json, validate_text
+from mindex.entries.validation import validate_fields_json
 from mindex.errors import UsageError
 from mindex.ids import short_hash
 from mindex.redaction.json_values import redact_value, value_name
@@ -24,6 +24,10 @@ from mindex.store.export_rows import Accesses, ExportRow
 from mindex.store.rules.changes import implied_batch
 from mindex.transfer.jsonl_format import InvalidRow
 
+_ID = re.compile(r"[a-z0-9]{4,64}")
+_MAX_BYTES = 8 * 1024 * 1024
+_TIMES = tuple(one for one in ENTRY_PROPERTIES if one.value == "time")
+_NAMES = tuple(one.name for one in ENTRY_PROPERTIES if one.value == "text" and not one.redacted)
 _TEXTS = tuple(one.name for one in ENTRY_PROPERTIES if one.redacted and one.value == "text")
 _TEXT_LISTS = tuple(one.name for one in ENTRY_PROPERTIES if one.redacted and one.value == "texts")
 _DEEPEST = 64
@@ -46,10 +50,7 @@ def rows_with_secrets(rows: Sequence[ExportRow], redactor: Redactor) -> list[Exp
 
 
 def redact_row(row: ExportRow, redactor: Redactor) -> tuple[ExportRow, tuple[str, ...]]:
-    """Return the row without its secrets, and their kinds. In strict mode, raises SecretError for a secret.
-
-    Raises UsageError for a memory of which nothing is left.
-    """
+    """Return the row without its secrets, and their kinds. In strict mode, raises SecretError for a secret."""
     kinds: dict[str, None] = {}
 
     def redacted(text: str) -> str:
@@ -72,8 +73,6 @@ def redact_row(row: ExportRow, redactor: Redactor) -> tuple[ExportRow, tuple[str
     clean = replace(
         clean, history=history, vectors=row.vectors if same_text else (), accesses=_redacted_log(row, redacted)
     )
-    if clean.record.kind == "memory":
-        validate_text(clean.record.text)
     return clean, tuple(kinds)
 
 
@@ -127,8 +126,10 @@ def _texts_within(value: object, name: str = "", depth: int = 0) -> Iterator[str
     """Yield texts with their names in front, as they are redacted: `password: …`."""
     if depth > _DEEPEST:
         raise InvalidRow("its fields are nested too deeply")
-    if isinstance(value, str):
-        yield f"{name}: {value}" if name else value
+    if isinstance(value, float) and not isfinite(value):
+        raise InvalidRow("its fields hold a number that is none")
+    if isinstance(value, str | int | float) and not isinstance(value, bool):  # a card or a PIN may be a number
+        yield f"{name}: {value}" if name else str(value)
     elif isinstance(value, Mapping):
         named = value_name(value)
         for key, inner in value.items():
@@ -137,14 +138,6 @@ def _texts_within(value: object, name: str = "", depth: int = 0) -> Iterator[str
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts_within(inner, name, depth + 1)
-    elif isinstance(value, float) and not isfinite(value):
-        raise InvalidRow("its fields hold a number that is none")
-
-
-_ID = re.compile(r"[a-z0-9]{4,64}")
-_MAX_BYTES = 8 * 1024 * 1024
-_TIMES = tuple(one for one in ENTRY_PROPERTIES if one.value == "time")
-_NAMES = tuple(one.name for one in ENTRY_PROPERTIES if one.value == "text" and not one.redacted)
 
 
 def check_row(row: ExportRow) -> None:
