@@ -244,14 +244,11 @@ class Maintenance:
 
     def scan(self) -> tuple[SecretFinding, ...]:
         """Find secrets in all versions of all entries, in files, names, logged queries and caches."""
-        return self._secret_scan().find()
+        return SecretScan(self._entries.store, self._entries.redactor).find()
 
     def remove_secrets(self) -> SecretsRemoved:
         """Purge the entries that hold a secret, in any version, and clean the rest; see `SecretScan.remove`."""
-        return self._secret_scan().remove(self._entries.purge)
-
-    def _secret_scan(self) -> SecretScan:
-        return SecretScan(self._entries.store, self._entries.redactor)
+        return SecretScan(self._entries.store, self._entries.redactor).remove(self._entries.purge)
 
     # ── consolidation ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -417,10 +417,11 @@ class Memory:
 
         entries = self._entries
         skills, profile = FieldEntries("skill", entries), Profile(entries)
-        special = SpecialReferences(entries, profile, skills, self.timeline, self.labels)
         files = IndexedFiles(self.store.files, self._redactor.for_reading())
+        links = Links(self.store, files)
+        special = SpecialReferences(entries, profile, skills, self.timeline, self.labels, links)
         named = tuple(FieldEntries(kind, entries) for kind in FIELD_ENTRY_KINDS)
-        return Lookup(self.store, files, special, Links(self.store, files), self._access_log, self._agent, named)
+        return Lookup(self.store, files, special, self._access_log, self._agent, named)
 
     @cached_property
     def labels(self) -> Labels:

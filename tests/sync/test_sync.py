@@ -476,7 +476,7 @@ def test_a_hostile_line_is_ignored_with_its_place_and_reason(name: str, laptop: 
 def test_a_line_that_is_too_long_is_ignored_and_the_next_one_is_read(
     laptop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.sync.folder.LONGEST_LINE", 2_000)
+    monkeypatch.setattr("mindex.transfer.importers.source_files.LONGEST_LINE", 2_000)
     write(laptop, b"x" * 10_000 + b"\n", new_memory(1))
     report = laptop.sync()
     assert ([one.line for one in report.ignored], report.received) == ([1], 1)

@@ -39,8 +39,8 @@ _MAX_MISSING = 10
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLinks:
-    """Chunks of the linked files, in order, and notes about what is not among them."""
+class Found:
+    """The records of a special reference, in order, and notes about what is not among them."""
 
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Links:
     _store: Store
     _files: IndexedFiles
 
-    def resolve(self, reference: str) -> FoundLinks | None:
+    def resolve(self, reference: str) -> Found | None:
         """What a file links to, or what links to it; None for any other reference. Raises NotFoundError."""
         match = _REFERENCE.fullmatch(reference)
         if match is None:
@@ -73,7 +73,7 @@ class Links:
             reference = record.document
         return self._files.find_one(reference)
 
-    def _links(self, document: Document, targets: LinkTargets) -> FoundLinks:
+    def _links(self, document: Document, targets: LinkTargets) -> Found:
         """The first chunk of each linked file; where the link names a heading or a block, the chunk that holds it."""
         found: dict[str, Record] = {}
         missing = []
@@ -89,9 +89,9 @@ class Links:
             names = ", ".join(missing[:_MAX_MISSING]) + (" …" if len(missing) > _MAX_MISSING else "")
             are = "is" if len(missing) == 1 else "are"
             notes.append(f"links to {amount(len(missing), 'file')} that {are} not indexed: {names}")
-        return FoundLinks(tuple(found.values()), tuple(notes))
+        return Found(tuple(found.values()), tuple(notes))
 
-    def _backlinks(self, document: Document, targets: LinkTargets) -> FoundLinks:
+    def _backlinks(self, document: Document, targets: LinkTargets) -> Found:
         """The chunks that hold a link to the file, of at most 100 files in the order of their paths."""
 
         def leads_here(links: Sequence[str], source: str) -> bool:
@@ -108,8 +108,8 @@ class Links:
 
         records = tuple(record for source in sources[:_MAX_FILES] for record in linking(source))
         if len(sources) > _MAX_FILES:
-            return FoundLinks(records, (f"the first {_MAX_FILES} of {len(sources)} files that link to it",))
-        return FoundLinks(records, () if records else (f"no indexed file links to {document.path}",))
+            return Found(records, (f"the first {_MAX_FILES} of {len(sources)} files that link to it",))
+        return Found(records, () if records else (f"no indexed file links to {document.path}",))
 
 
 _AROUND = re.compile(r"(?P<id>[a-z0-9]{3,64})(?:±|\+-|~)(?P<count>\d{1,2})", re.IGNORECASE)
@@ -125,12 +125,20 @@ class SpecialReferences:
     _skills: FieldEntries
     _timeline: Timeline
     _labels: Labels
+    _links: Links
 
-    def resolve(self, reference: str, as_of: str | None = None) -> Sequence[Record] | None:
+    def resolve(self, reference: str, as_of: str | None = None) -> Found | None:
         """The records of a special reference, which may be none; None for an ordinary reference.
 
-        A file called `profile` wins over the profile. Raises NotFoundError for what does not exist.
+        Raises NotFoundError for what does not exist.
         """
+        if linked := self._links.resolve(reference):
+            return linked
+        found = self._resolve(reference, as_of)
+        return None if found is None else Found(tuple(found), () if found else (f"nothing is {reference}",))
+
+    def _resolve(self, reference: str, as_of: str | None) -> Sequence[Record] | None:
+        """A file called `profile` wins over the profile."""
         if reference == "due":
             due = self._skills.due()
             return [replace(one.skill, fields={**one.skill.fields, "since": to_iso(one.since)}) for one in due]
@@ -138,23 +146,28 @@ class SpecialReferences:
             return self._history(reference.removeprefix("history:"))
         if reference == "timeline" or reference.startswith("timeline:"):
             return [self._events(reference)]
-        if reference == "conflicts":
-            found = self._entries.in_conflict(Filters(agent=self._entries.agent))
-            count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
-            return [Record(reference, "conflicts", conflicts_text(found), count)]
-        if reference == "sessions":
-            page = self._entries.store.entries.sessions(self._entries.agent, limit=MAX_SESSIONS)
-            return [Record(reference, "sessions", sessions_text(page), amount(page.total, "conversation"))]
-        if reference == "tags":
-            tags = self._labels.tags()
-            return [Record(reference, "tags", labels_text(tags), amount(len(tags), "tag"))]
-        if reference == "types":
-            types = self._labels.types()
-            return [Record(reference, "types", labels_text(types), amount(len(types), "type"))]
+        if (listed := self._listed(reference)) is not None:
+            return [listed]
         if around := _AROUND.fullmatch(reference):
             return self._around(around["id"], int(around["count"]))
         if (match := _PROFILE.fullmatch(reference)) and not self._entries.store.files.find_documents(reference):
             return [self._profile_record(match["path"] or "", as_of)]
+        return None
+
+    def _listed(self, reference: str) -> Record | None:
+        """What is shown as one list: conflicts, sessions, tags or types."""
+        match reference:
+            case "conflicts":
+                found = self._entries.in_conflict(Filters(agent=self._entries.agent))
+                count = amount(sum(len(one.conflicts) for one in found) // 2, "open conflict")
+                return Record(reference, "conflicts", conflicts_text(found), count)
+            case "sessions":
+                page = self._entries.store.entries.sessions(self._entries.agent, limit=MAX_SESSIONS)
+                return Record(reference, "sessions", sessions_text(page), amount(page.total, "conversation"))
+            case "tags" | "types":
+                labels = self._labels.tags() if reference == "tags" else self._labels.types()
+                count = amount(len(labels), reference.removesuffix("s"))
+                return Record(reference, reference, labels_text(labels), count)
         return None
 
     def _around(self, id_: str, count: int) -> tuple[Record, ...]:

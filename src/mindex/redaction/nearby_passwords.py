@@ -88,8 +88,7 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
         link = Link.BRACKETS
     elif text[max(0, start - 20) : start].lower().rpartition(" ")[0].rpartition(" ")[2] in words.AS:
         link = Link.PAIRED
-    line_end = text.find("\n", end, end + _REACH_AFTER)
-    stop = line_end if line_end >= 0 else end + _REACH_AFTER
+    stop = _end_of_line(text, end, _REACH_AFTER)
     limit = stop + MAX_LENGTH
     after_comma = False
     for count, token in enumerate(PATTERN.token.finditer(text, end, limit)):
@@ -124,8 +123,7 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
 
 def _further_values(text: str, end: int) -> Iterator[Span]:
     """Passwords that follow another one in its line: `from X to Y`, `X, new Y`, `X (web) and Y`."""
-    line_end = text.find("\n", end, end + _REACH_BEFORE)
-    stop = line_end if line_end >= 0 else end + _REACH_BEFORE
+    stop = _end_of_line(text, end, _REACH_BEFORE)
     joined = False
     for count, token in enumerate(PATTERN.token.finditer(text, end, stop + MAX_LENGTH)):
         raw = token[0]
@@ -149,12 +147,17 @@ def _further_values(text: str, end: int) -> Iterator[Span]:
 
 def _listed_values(text: str, end: int) -> Iterator[Span]:
     """The strong passwords in the rest of a line, each with its name: `passwords: NAS X, router Y`."""
-    line_end = text.find("\n", end, end + _REACH_LIST)
-    stop = line_end if line_end >= 0 else end + _REACH_LIST
+    stop = _end_of_line(text, end, _REACH_LIST)
     for token in PATTERN.token.finditer(text, end, stop):
         begin, finish = _trimmed(token)
         if finish - begin >= MIN_LENGTH and value_class(text[begin:finish]) is Value.STRONG:
             yield begin, finish
+
+
+def _end_of_line(text: str, start: int, reach: int) -> int:
+    """Where the line of a place ends, at most so many characters behind it."""
+    line_end = text.find("\n", start, start + reach)
+    return line_end if line_end >= 0 else start + reach
 
 
 def _is_copula(raw: str, word: str, *, is_first: bool) -> bool:
@@ -274,8 +277,7 @@ def login_pairs(match: re.Match[str]) -> Iterator[Span]:
     text, start, end = match.string, match.start(), match.end()
     if not PATTERN.login_word.fullmatch(match[0]) or is_in_a_name(text, start, end):
         return
-    line_end = text.find("\n", end, end + _REACH)
-    stop = line_end if line_end >= 0 else end + _REACH
+    stop = _end_of_line(text, end, _REACH)
     limit = stop + MAX_LENGTH
     pair = PATTERN.login_pair.search(text, end, limit)
     while pair and pair.start("v") < stop and (pair.end() < limit or pair.end() == len(text)) and MARKER not in pair[0]:

@@ -141,7 +141,7 @@ def encode_edit(edit: Edit) -> str:
     if edit.purged:
         return compact({**line, "purged": True})
     if edit.origin is not None:
-        line["new"] = dict(zip(("kind", "agent", "created_at"), _origin_values(edit.origin), strict=True))
+        line["new"] = {name: getattr(edit.origin, name) for name in ("kind", "agent", "created_at")}
     line["at"] = edit.at
     line |= {name: getattr(edit, name) for name in _TEXTS if getattr(edit, name)}
     if edit.values:
@@ -155,10 +155,6 @@ def encode_edit(edit: Edit) -> str:
     if edit.told_at is not None:
         line["told_at"] = edit.told_at
     return compact(line)
-
-
-def _origin_values(origin: Origin) -> tuple[str, str, int]:
-    return origin.kind, origin.agent, origin.created_at
 
 
 def compact(value: object) -> str:

@@ -53,7 +53,14 @@ _exact_iso = partial(to_iso, timespec="milliseconds")
 _ENCODERS: Mapping[str, Callable[[Any], Any]] = {
     "time": _exact_iso, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
 }  # fmt: skip
-_TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float), "whole number": (int,)}
+# Kind of value → the types that JSON has for it, and the problem of another one.
+_NEEDED: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str,), "is not a text"),
+    "number": ((int, float), "is not a number"),
+    "whole number": ((int,), "is not a whole number"),
+    "flag": ((bool,), "is neither true nor false"),
+    "object": ((dict,), "are not an object"),
+}
 _Inner: TypeAlias = Link | ExportedVectors | Extraction | Accesses | Document | Collection
 
 
@@ -281,17 +288,10 @@ def _decode(kind: str, value: Any, label: str) -> Any:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise InvalidRow(f"{label} are not a list of texts")
         return tuple(value)
-    if kind == "flag":
-        if not isinstance(value, bool):
-            raise InvalidRow(f"{label} is neither true nor false")
-        return value
-    if kind == "object":
-        if not isinstance(value, dict):
-            raise InvalidRow(f"{label} are not an object")
-        return value
     for needed in ("number", "whole number") if kind == "integer" else (kind,):
-        if isinstance(value, bool) or not isinstance(value, _TYPES[needed]):
-            raise InvalidRow(f"{label} is not a {needed}")
+        types, problem = _NEEDED[needed]
+        if not isinstance(value, types) or (isinstance(value, bool) and kind != "flag"):
+            raise InvalidRow(f"{label} {problem}")
     return value
 
 
