@@ -87,7 +87,10 @@ def _found_by_hint(rule: Rule, text: str) -> list[int]:
     return []
 
 
-def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
+_Words = tuple[tuple[str, set[int]], ...]
+
+
+def _by_word(ranks: Iterable[int]) -> _Words:
     """The starts and hints of rules, in lower case, and the rules that have each of them.
 
     Of several words (`docker login`) the longest: what is looked up has no blank.
@@ -100,39 +103,13 @@ def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
     return tuple(table.items())
 
 
-# Words by a sign that each of them has: a text without the sign is not searched for them.
-_WordGroups = tuple[tuple[str, tuple[tuple[str, set[int]], ...]], ...]
-_SIGNS = ("_", "-", ".", ":", "=", "")
-
-
-def _tables(ranks: Iterable[int]) -> dict[tuple[bool, bool], _WordGroups]:
-    """The words of rules that can be in a text, by whether it has letters with a case, and whether it is ASCII."""
-    words = _by_word(ranks)
-    sign_of = {word: next(sign for sign in _SIGNS if sign in word) for word, _ in words}
-    return {
-        (cased, is_ascii): tuple(
-            (
-                sign,
-                tuple(
-                    (word, found)
-                    for word, found in words
-                    if sign_of[word] == sign and (cased or not word.islower()) and (word.isascii() or not is_ascii)
-                ),
-            )
-            for sign in _SIGNS
-        )
-        for cased in (True, False)
-        for is_ascii in (True, False)
-    }
-
-
 _NEAR_WORDS = {
     word: frozenset(rank for rank, rule in enumerate(RULES) if word in rule.in_run[0])
     for word in frozenset[str]().union(*(rule.in_run[0] for rule in RULES))
 }
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ALL = _tables(range(len(RULES)))
-_SHORT = _tables(rank for rank, rule in enumerate(RULES) if rule.unbroken < UNBROKEN)
+_ALL = _by_word(range(len(RULES)))
+_SHORT = _by_word(rank for rank, rule in enumerate(RULES) if rule.unbroken < UNBROKEN)
 # The starts of a rule that can be in a text of ASCII.
 _ASCII_STARTS = tuple(tuple(filter(str.isascii, rule.starts)) for rule in RULES)
 _NONE: frozenset[int] = frozenset()
@@ -149,11 +126,8 @@ def _possible_rules(lowered: str, runs: Iterable[str]) -> frozenset[int]:
     return _NONE.union(*filter(None, map(_rules_of_run, runs)))
 
 
-def _ranks(tables: dict[tuple[bool, bool], _WordGroups], lowered: str) -> frozenset[int]:
-    groups = tables[lowered.islower(), lowered.isascii()]
-    return _NONE.union(
-        *[ranks for sign, words in groups if sign in lowered for word, ranks in words if word in lowered]
-    )
+def _ranks(words: _Words, lowered: str) -> frozenset[int]:
+    return _NONE.union(*[ranks for word, ranks in words if word in lowered])
 
 
 def _find_rules_of_run(run: str) -> frozenset[int]:
