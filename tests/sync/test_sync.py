@@ -17,7 +17,7 @@ from mindex.errors import MindexError, NotFoundError
 from mindex.ids import short_hash
 from mindex.memory import Memory
 from mindex.sync.edits import Edit, FieldChange, Origin, encode_edit, file_line
-from tests.sync.machines import DAY, OPTIONS, Machine, exported, own_folder
+from tests.sync.machines import DAY, OPTIONS, Machine, exported, machines, own_folder, sync_all
 
 HARBOUR = "The harbour opens at six"
 STRANGER = "zzzzzzzzzzz2"  # an id that no machine has
@@ -227,6 +227,18 @@ def test_the_same_text_from_two_machines_is_one_memory_with_the_tags_of_both(lap
     assert record(laptop, kept).tags == ("port", "quay")
     assert record(laptop, retired).superseded_by == kept
     laptop.memory.update(kept, tags=["tide"])  # it would be refused while both were live
+
+
+def test_the_same_text_from_three_machines_is_one_memory_with_the_tags_of_all(tmp_path: Path) -> None:
+    with machines(tmp_path, "one", "two", "three") as made:
+        for one in made:
+            one.memory.add("The museum opens at 8", tags=[one.name])
+            one.sync()
+        sync_all(made)
+        for one in made:
+            (record,) = one.memory.list(one.memory.filters(kinds=["memory"])).records
+            assert sorted(record.tags) == ["one", "three", "two"]
+        assert exported(made[0]) == exported(made[1]) == exported(made[2])
 
 
 def test_two_contacts_of_one_address_become_one(laptop: Machine, desktop: Machine) -> None:

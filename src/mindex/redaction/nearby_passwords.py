@@ -155,7 +155,7 @@ def _listed_values(text: str, end: int) -> Iterator[Span]:
 
 
 def _end_of_line(text: str, start: int, reach: int) -> int:
-    """Where the line of a place ends, at most so many characters behind it."""
+    """Where the line of a place ends, at most `reach` characters behind it."""
     line_end = text.find("\n", start, start + reach)
     return line_end if line_end >= 0 else start + reach
 
