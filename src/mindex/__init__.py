@@ -53,32 +53,11 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
-    "AmbiguousIdError",
-    "Answer",
-    "Check",
-    "CollectionError",
-    "ConfigError",
-    "ConflictError",
-    "EmbeddingError",
-    "Filters",
-    "ForbiddenPathError",
-    "ForeignDatabaseError",
-    "GetResult",
-    "Hit",
-    "IndexReport",
-    "Memory",
-    "MindexError",
-    "NotFoundError",
-    "Progress",
-    "Record",
-    "SchemaError",
-    "Stage",
-    "Status",
-    "StoreBusyError",
-    "StoreError",
-    "Trace",
+    "AmbiguousIdError", "Answer", "Check", "CollectionError", "ConfigError", "ConflictError", "EmbeddingError",
+    "Filters", "ForbiddenPathError", "ForeignDatabaseError", "GetResult", "Hit", "IndexReport", "Memory", "MindexError",
+    "NotFoundError", "Progress", "Record", "SchemaError", "Stage", "Status", "StoreBusyError", "StoreError", "Trace",
     "UsageError",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -143,10 +143,10 @@ _word = WordCache(_analyze_word).__getitem__
 def _word_tokens(raw: str) -> tuple[Token, ...]:
     """Return the stems of one run, then its whole forms, with their places in the run."""
     if raw[1:].islower() and raw.isalpha():  # most words of most texts
-        return (Token(_finish(raw), 0, len(raw)),)
+        return (Token(word_token(raw), 0, len(raw)),)
     if raw.endswith(("++", "#")):
         bare = raw.rstrip("+#")
-        named = _finish(bare + ("plusplus" if raw.endswith("+") else "sharp"))
+        named = word_token(bare + ("plusplus" if raw.endswith("+") else "sharp"))
         return (*_word_tokens(bare), Token(named, 0, len(raw), whole=True))
     if _APOSTROPHE.search(raw):
         places = [i for i, character in enumerate(raw) if not _APOSTROPHE.match(character)]
@@ -164,7 +164,7 @@ def _name_tokens(raw: str) -> list[Token]:
         parts = _parts(piece)
         at = start
         for part in parts:
-            words.append(Token(_finish(part), at, at + len(part)))
+            words.append(Token(word_token(part), at, at + len(part)))
             at += len(part)
         if len(parts) > 1:
             wholes.append((piece, start, at))
@@ -177,7 +177,7 @@ def _name_tokens(raw: str) -> list[Token]:
     folded = [(fold(whole), start, end) for whole, start, end in wholes]
     folded += [(whole[1:], start + 1, end) for whole, start, end in folded if _VERSION.fullmatch(whole)]
     # A whole form of letters alone is stemmed like prose, so that the query `policycontroller` also finds it.
-    words += [Token(_finish(one), i, j, whole=True) for one, i, j in folded if len(one) <= MAX_TOKEN]
+    words += [Token(word_token(one), i, j, whole=True) for one, i, j in folded if len(one) <= MAX_TOKEN]
     return [one for one in words if one.token]
 
 
@@ -195,14 +195,10 @@ def _split(separator: re.Pattern[str], text: str) -> list[tuple[int, str]]:
     return found
 
 
-def _finish(part: str) -> str:
+def word_token(part: str) -> str:
+    """Return the token of one word, or of an identifier that is folded to one token already."""
     folded = fold(part)[:MAX_TOKEN]
     return _stem(folded) if len(folded) > 2 and folded.isalpha() and folded not in STOP_WORDS else folded
-
-
-def word_token(word: str) -> str:
-    """Return the token of one word, or of an identifier that is folded to one token already."""
-    return _finish(word)
 
 
 def _pairs(run: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindex.clock import now_ms, to_iso
 from mindex.config import Settings
-from mindex.datatypes.backup import Backup, RestoredBackup
+from mindex.datatypes.transfer import Backup, RestoredBackup
 from mindex.errors import MindexError, UsageError
 from mindex.store.open import open_backups
 from mindex.time_parser import parse_time
@@ -29,10 +29,7 @@ class Backups:
             raise UsageError(f"--keep {keep} would remove the backup itself", "keep 1 or more")
         if keep is None and not target.is_dir():
             return self._database.back_up(target, overwrite=overwrite)
-        if target.exists() and not target.is_dir():
-            raise UsageError(
-                f"{target} is a file, and several backups need a folder", "pass a folder, or remove --keep"
-            )
+        _refuse_file(target, "--keep")
         moment = to_iso(now_ms()).replace("-", "").replace(":", "")
         made = self._database.back_up(target / f"{self._name}-{moment}.db")
         return replace(made, removed=self._remove_old(target, keep)) if keep else made
@@ -52,10 +49,7 @@ class Backups:
         pause = parse_time(every, now=now, ahead=True) - now
         if pause < _MIN_PAUSE_MS:
             raise UsageError(f"--every {every} is too often", "write 1h or 1d")
-        if folder.exists() and not folder.is_dir():
-            raise UsageError(
-                f"{folder} is a file, and several backups need a folder", "pass a folder, or remove --every"
-            )
+        _refuse_file(folder, "--every")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         while not stop.is_set():
             try:
@@ -75,3 +69,8 @@ class Backups:
         for file in ours[:-keep]:
             file.unlink()
         return tuple(str(file) for file in ours[:-keep])
+
+
+def _refuse_file(folder: Path, option: str) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, and several backups need a folder", f"pass a folder, or remove {option}")

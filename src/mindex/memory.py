@@ -409,16 +409,19 @@ class Memory:
         from mindex.entries.field_specs import FIELD_ENTRY_KINDS  # no search needs it
         from mindex.entries.profile import Profile  # no search needs it
         from mindex.lookup.indexed_files import IndexedFiles  # no search needs it
-        from mindex.lookup.links import Links  # no search needs it
         from mindex.lookup.service import Lookup  # no search needs it
-        from mindex.lookup.special_references import SpecialReferences  # no search needs it
+        from mindex.lookup.special_references import (
+            Links,  # no search needs it
+            SpecialReferences,  # no search needs it
+        )
 
         entries = self._entries
         skills, profile = FieldEntries("skill", entries), Profile(entries)
-        special = SpecialReferences(entries, profile, skills, self.timeline, self.labels)
         files = IndexedFiles(self.store.files, self._redactor.for_reading())
+        links = Links(self.store, files)
+        special = SpecialReferences(entries, profile, skills, self.timeline, self.labels, links)
         named = tuple(FieldEntries(kind, entries) for kind in FIELD_ENTRY_KINDS)
-        return Lookup(self.store, files, special, Links(self.store, files), self._access_log, self._agent, named)
+        return Lookup(self.store, files, special, self._access_log, self._agent, named)
 
     @cached_property
     def labels(self) -> Labels:

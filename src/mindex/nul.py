@@ -6,6 +6,7 @@ The rules of the store, and the values that an engine takes without calling a ru
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, TypeVar
 
 from mindex.values import replace
@@ -32,7 +33,7 @@ def _cleaned(value: Any) -> Any:
         return value
     if kind is tuple or kind is list:
         items = [_cleaned(one) for one in value]
-        return value if all(map(_same, items, value)) else kind(items)
+        return value if all(map(is_, items, value)) else kind(items)
     if isinstance(value, Mapping):
         pairs = [(_cleaned(name), _cleaned(one)) for name, one in value.items()]
         same = all(name is old and one is value[old] for (name, one), old in zip(pairs, value, strict=True))
@@ -43,7 +44,3 @@ def _cleaned(value: Any) -> Any:
         if new is not old:
             changes[name] = new
     return replace(value, **changes) if changes else value
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other

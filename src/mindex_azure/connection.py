@@ -172,12 +172,11 @@ class Connection:
     def with_keys(self, keys: Sequence[str], select: Sequence[str]) -> list[Row]:
         """The documents with these keys that exist, in any order."""
         fresh = self.is_unseen(keys)
-        parts = [keys[start : start + _KEYS_AT_ONCE] for start in range(0, len(keys), _KEYS_AT_ONCE)]
         requests = [
-            lambda part=part: self.search(any_of("key", part), select=("key", *select), fresh=fresh).rows
-            for part in parts
+            lambda some=some: self.search(any_of("key", some), select=("key", *select), fresh=fresh).rows
+            for some in in_groups(keys, _KEYS_AT_ONCE)
         ]
-        return [row for rows in self.together(*requests) for row in rows] if parts else []
+        return [row for rows in self.together(*requests) for row in rows] if requests else []
 
     def get(self, key: str) -> Row | None:
         """One document, or None."""
@@ -289,14 +288,17 @@ class Connection:
         return True
 
     def _count_keys(self, keys: Sequence[str], where: str = "") -> int:
-        parts = (keys[start : start + _KEYS_AT_ONCE] for start in range(0, len(keys), _KEYS_AT_ONCE))
-        return sum(self._count_now(both(any_of("key", part), where)) for part in parts)
+        return sum(self._count_now(both(any_of("key", some), where)) for some in in_groups(keys, _KEYS_AT_ONCE))
 
     def _count_now(self, where: str) -> int:
         found = lambda: self._documents.search(  # noqa: E731
             "*", filter=where, top=0, select=["key"], include_total_count=True
         ).get_count()
         return self._in_index(found)
+
+
+def in_groups(values: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
 
 
 def _action(kind: str, row: Row) -> IndexAction:

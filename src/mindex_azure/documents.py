@@ -16,6 +16,8 @@ from mindex.datatypes import Collection, Document, Record
 from mindex.store.engine_parts import encode
 from mindex_azure.connection import Row
 
+# The properties of a chunk that are fields of its document: what is filtered and sorted by.
+_OF_CHUNKS = ("id", "document", "collection", "path", "domain", "instruction", "type", "created_at", "updated_at")
 _LONGEST_KEY = 1_000  # the service takes 1,024 characters
 
 # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,16 +78,9 @@ def collection_row(collection: Collection) -> Row:
 
 
 def document_row(document: Document) -> Row:
-    return {
-        "key": key_of("document", document.id),
-        "doctype": "document",
-        "id": document.id,
-        "collection": document.collection,
-        "path": document.path,
-        "domain": document.domain,
-        "path_ends": list(_path_ends(document)),
-        "body": _body(document),
-    }
+    same = {name: getattr(document, name) for name in ("id", "collection", "path", "domain")}
+    found_by = {"path_ends": list(_path_ends(document)), "body": _body(document)}
+    return {"key": key_of("document", document.id), "doctype": "document", **same, **found_by}
 
 
 def _path_ends(document: Document) -> Iterator[str]:
@@ -99,14 +94,8 @@ def _path_ends(document: Document) -> Iterator[str]:
 
 def in_document(document: Document) -> dict[str, Any]:
     """What a chunk has from its document."""
-    return {
-        "document": document.id,
-        "collection": document.collection,
-        "path": document.path,
-        "domain": document.domain,
-        "instruction": document.instruction,
-        "document_fields": document.fields,
-    }
+    same = {name: getattr(document, name) for name in ("collection", "path", "domain", "instruction")}
+    return {"document": document.id, **same, "document_fields": document.fields}
 
 
 def chunk_row(record: Record, position: int) -> Row:
@@ -115,17 +104,9 @@ def chunk_row(record: Record, position: int) -> Row:
     return {
         "key": key_of("chunk", record.id),
         "doctype": "chunk",
-        "id": record.id,
-        "document": record.document,
-        "collection": record.collection,
-        "path": record.path,
-        "domain": record.domain,
-        "instruction": record.instruction,
+        **{name: getattr(record, name) for name in _OF_CHUNKS},
         "position": position,
         "part": 0,
-        "type": record.type,
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
         "has_context": bool(record.context),
         "tags": list(dict.fromkeys(record.tags)),
         "folded_tags": list(dict.fromkeys(map(fold, record.tags))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -153,7 +153,3 @@ class AzureSpaceStatements:
         space, other = schema.space_of(new.fingerprint), schema.space_of(old)
         where = odata.both(odata.CHUNKS, odata.has("spaces", other), f"not {odata.has('spaces', space)}")
         return self._engine.connection.count(where) > 0
-
-
-def in_groups(values: Sequence[T], size: int) -> list[Sequence[T]]:
-    return [values[start : start + size] for start in range(0, len(values), size)]

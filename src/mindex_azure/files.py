@@ -17,7 +17,7 @@ from mindex.store.base import ChunkCounts, DocumentUpdate
 from mindex.store.engine_parts import SqliteStore, StoredChunk, is_glob, plan_chunks
 from mindex.values import dataclass
 from mindex_azure import odata
-from mindex_azure.connection import Changes, Row
+from mindex_azure.connection import Changes, Row, in_groups
 from mindex_azure.documents import (
     chunk_keys,
     chunk_row,
@@ -28,7 +28,7 @@ from mindex_azure.documents import (
     part_row,
     read_body,
 )
-from mindex_azure.engine import AzureEngine, in_groups
+from mindex_azure.engine import AzureEngine
 from mindex_azure.vector_rows import without_vectors
 
 _DOCUMENTS = "doctype eq 'document'"

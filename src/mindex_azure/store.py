@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import NoReturn
 
+from mindex.ids import short_hash
 from mindex.store.base import GROUPS, unsupported
-from mindex_azure.address import parse_address
-from mindex_azure.caches import open_local_caches
+from mindex.store.engine_parts import SqliteStore, make_private_folder
+from mindex.user_folders import cache_folder
+from mindex_azure.address import Address, parse_address
 from mindex_azure.connection import DEFAULT_WAIT
 from mindex_azure.engine import AzureEngine
 from mindex_azure.files import AzureFiles
@@ -26,7 +28,7 @@ class AzureStore:
         address = parse_address(url)
         self._engine = engine = AzureEngine(address, wait=wait)
         try:
-            self._local = open_local_caches(address, cache_rows)
+            self._local = _open_local_caches(address, cache_rows)
         except BaseException:
             engine.close()
             raise
@@ -55,3 +57,13 @@ class AzureStore:
     def close(self) -> None:
         self._local.close()
         self._engine.close()
+
+
+def _open_local_caches(address: Address, rows: int) -> SqliteStore:
+    """The store whose caches serve an index, a SQLite file of this machine; `rows` bounds each kind, 0 stores nothing.
+
+    A round trip to the service costs more than most cached results do, and they can all be made again.
+    """
+    folder = cache_folder() / "azure"
+    make_private_folder(folder)
+    return SqliteStore(folder / f"{short_hash(address.endpoint, address.index)}.db", cache_rows=rows)

@@ -11,9 +11,9 @@ from mindex.ids import short_hash
 from mindex.store.engine_parts import described_space, embedded_text
 from mindex.store.engine_parts import spaces as rules
 from mindex_azure import odata
-from mindex_azure.connection import Changes, Row
+from mindex_azure.connection import Changes, Row, in_groups
 from mindex_azure.documents import chunk_row, key_of, read_body
-from mindex_azure.engine import AzureEngine, AzureSpaceStatements, in_groups
+from mindex_azure.engine import AzureEngine, AzureSpaceStatements
 from mindex_azure.schema import fluency_field, space_of, vector_field
 from mindex_azure.vector_rows import with_vectors
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mindex.memory import Memory
-from mindex.transfer.format_detection import importer_names
+from mindex.transfer.importer_base import importer_names
 from tests.running import Ran, finish, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")

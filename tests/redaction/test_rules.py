@@ -1,10 +1,15 @@
 """What the table of rules promises about its patterns, read from the patterns themselves."""
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from mindex.redaction import password_words, tables
 from mindex.redaction.patterns import RULES
-from mindex.redaction.rule import UNBROKEN
+from mindex.redaction.tables import UNBROKEN
 
 _parser = import_module("re._parser")  # private, and the only way to see what a pattern may match
 _ZERO_WIDTH = ("ASSERT", "ASSERT_NOT", "AT", "GROUPREF")
@@ -68,3 +73,14 @@ def _class_has(members: Any, code: int) -> bool:
     categories = {str(value) for kind, value in members if str(kind) == "CATEGORY"}
     inside |= any(("NOT" in name) != name.endswith("SPACE") for name in categories)
     return inside != ("NEGATE" in kinds)
+
+
+@pytest.mark.parametrize("table", ["checks", "nearby_passwords", "one_time_codes", "password_values", "random_tokens"])
+def test_every_pattern_of_a_table_is_used_and_can_be_compiled(table: str) -> None:
+    modules = "".join(path.read_text("utf-8") for path in Path(tables.__file__).parent.glob("*.py"))
+    sources = tables.load_table(table)["patterns"]
+    given = dict.fromkeys(("between_lines", "services"), "x") | {"encoded_line": "40"} | password_words.PARTS
+    patterns = tables.Patterns(table, given)
+    for name in sources:
+        assert f".{name}." in modules or f"<<{name}>>" in str(sources), name
+        assert isinstance(getattr(patterns, name), re.Pattern)

@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from mindex.datatypes import Record
-from mindex.datatypes.sync import SyncReport
+from mindex.datatypes.transfer import SyncReport
 from mindex.memory import Memory
 from mindex.store.base import Store
 from mindex.store.open import open_store

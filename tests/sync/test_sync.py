@@ -16,9 +16,8 @@ from mindex.datatypes import Record
 from mindex.errors import MindexError, NotFoundError
 from mindex.ids import short_hash
 from mindex.memory import Memory
-from mindex.sync.edits import Edit, Origin, encode_edit, file_line
-from mindex.sync.field_changes import FieldChange
-from tests.sync.machines import DAY, OPTIONS, Machine, exported, own_folder
+from mindex.sync.edits import Edit, FieldChange, Origin, encode_edit, file_line
+from tests.sync.machines import DAY, OPTIONS, Machine, exported, machines, own_folder, sync_all
 
 HARBOUR = "The harbour opens at six"
 STRANGER = "zzzzzzzzzzz2"  # an id that no machine has
@@ -228,6 +227,18 @@ def test_the_same_text_from_two_machines_is_one_memory_with_the_tags_of_both(lap
     assert record(laptop, kept).tags == ("port", "quay")
     assert record(laptop, retired).superseded_by == kept
     laptop.memory.update(kept, tags=["tide"])  # it would be refused while both were live
+
+
+def test_the_same_text_from_three_machines_is_one_memory_with_the_tags_of_all(tmp_path: Path) -> None:
+    with machines(tmp_path, "one", "two", "three") as made:
+        for one in made:
+            one.memory.add("The museum opens at 8", tags=[one.name])
+            one.sync()
+        sync_all(made)
+        for one in made:
+            (record,) = one.memory.list(one.memory.filters(kinds=["memory"])).records
+            assert sorted(record.tags) == ["one", "three", "two"]
+        assert exported(made[0]) == exported(made[1]) == exported(made[2])
 
 
 def test_two_contacts_of_one_address_become_one(laptop: Machine, desktop: Machine) -> None:
@@ -477,7 +488,7 @@ def test_a_hostile_line_is_ignored_with_its_place_and_reason(name: str, laptop: 
 def test_a_line_that_is_too_long_is_ignored_and_the_next_one_is_read(
     laptop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindex.sync.folder.LONGEST_LINE", 2_000)
+    monkeypatch.setattr("mindex.transfer.importers.source_files.LONGEST_LINE", 2_000)
     write(laptop, b"x" * 10_000 + b"\n", new_memory(1))
     report = laptop.sync()
     assert ([one.line for one in report.ignored], report.received) == ([1], 1)

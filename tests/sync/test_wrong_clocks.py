@@ -19,11 +19,11 @@ from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.store.base import Engine
 from mindex.store.open import register_engine
-from mindex.sync import local_changes, receiver, restamp, service
+from mindex.sync import local_changes, receiver, service
 from mindex.sync.edits import Edit, Origin, decode_edit, encode_edit, file_line
 from mindex.sync.folder import ReadLine
 from mindex.sync.stamps import machine_of, next_stamp, stamp_limit, time_of
-from mindex.transfer.jsonl_rows import InvalidRow
+from mindex.transfer.jsonl_format import InvalidRow
 from tests.contract.memory_engine import DATABASES, open_memory_store
 from tests.running import is_one_error, run_here
 from tests.sync.machines import DAY, START, Machine, exported, machines, own_folder, sync_all
@@ -77,7 +77,7 @@ def mindex_0_1_0() -> Iterator[None]:
         patch.object(local_changes, "next_stamp", old_next_stamp),
         patch.object(receiver, "stamp_limit", unbounded),
         patch.object(service, "stamp_limit", unbounded),
-        patch.object(restamp, "stamp_limit", unbounded),
+        patch.object(local_changes, "stamp_limit", unbounded),
     ):
         yield
 

@@ -11,7 +11,7 @@ import pytest
 from mindex.errors import NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.transfer import import_rows
-from mindex.transfer.importers import json_lines
+from mindex.transfer.importers import source_files
 from tests.running import within
 
 
@@ -68,7 +68,7 @@ def test_a_broken_line_is_skipped_by_name_and_the_rest_is_imported(
 def test_a_line_that_is_too_long_is_not_read_into_memory(
     exported: Path, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST_LINE", 2 * 2**20)
+    monkeypatch.setattr(source_files, "LONGEST_LINE", 2 * 2**20)
     spoil(exported, 6, b'{"id": "abcd", "text": "' + b"x" * (5 * 2**20))
     report = other.transfer.import_(exported)
     assert (report.read, report.added) == (10, 9)

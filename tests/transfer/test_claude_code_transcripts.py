@@ -10,9 +10,8 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.format_detection import detect_importer, load_importer
-from mindex.transfer.importer_base import SkippedRow
-from mindex.transfer.importers import json_lines
+from mindex.transfer.importer_base import SkippedRow, detect_importer, load_importer
+from mindex.transfer.importers import source_files
 from tests.transfer.foreign_rows import NOON, lines, message
 
 importer = load_importer("claude-code")
@@ -121,8 +120,8 @@ def test_a_broken_line_is_skipped_by_name_and_the_rest_is_imported(tmp_path: Pat
 def test_lines_that_are_too_large_are_skipped_by_name(
     tmp_path: Path, keyword_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(json_lines, "MAX_VALUES", 100)
+    monkeypatch.setattr(source_files, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(source_files, "MAX_VALUES", 100)
     path = lines(
         tmp_path / "s.jsonl", message("user", "x" * 5000), "[" + "[]," * 200 + "[]]", message("user", "Short", 2)
     )

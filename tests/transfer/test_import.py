@@ -20,10 +20,15 @@ from mindex.memory import Memory
 from mindex.redaction.redactor import Redactor
 from mindex.store.export_rows import ExportRow, Link
 from mindex.transfer import import_rows
-from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
-from mindex.transfer.import_agents import AgentMapping
-from mindex.transfer.import_redaction import rows_with_secrets
-from mindex.transfer.importer_base import Importer, SkippedRow, foreign_id
+from mindex.transfer.imported_rows import AgentMapping, rows_with_secrets
+from mindex.transfer.importer_base import (
+    Importer,
+    SkippedRow,
+    detect_importer,
+    foreign_id,
+    importer_names,
+    load_importer,
+)
 from tests.running import finish, kill, start, wait_until
 from tests.transfer.conftest import OpenMemory, fill
 
@@ -359,6 +364,12 @@ def test_secrets_are_redacted_in_every_property_and_in_the_history(memory: Memor
     with memory.store._engine.database.read() as connection:  # type: ignore[attr-defined]
         kept = "\n".join(connection.iterdump())
     assert SECRET not in kept and "[redacted:github-token]" in kept
+
+
+def test_a_number_that_is_a_secret_is_redacted_as_in_an_entry_that_is_added(memory: Memory) -> None:
+    fields = {"card number": 4111111111111111, "amount": 5}
+    import_given(memory, ExportRow(memory_record("A payment", id="aaaa", fields=fields)))
+    assert memory.get("aaaa").records[0].fields == {"card number": "[redacted:card]", "amount": 5}
 
 
 def test_in_strict_mode_a_row_with_a_secret_is_skipped_by_name(memory: Memory) -> None:

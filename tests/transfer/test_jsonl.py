@@ -21,10 +21,10 @@ from mindex.datatypes import Model, RecordVectors
 from mindex.errors import ConflictError, MindexError, UsageError
 from mindex.memory import Memory
 from mindex.store.export_rows import EXPORT_SCHEMA, ExportRow
-from mindex.transfer import import_rows, jsonl_export
-from mindex.transfer.format_detection import load_importer
-from mindex.transfer.import_checks import check_row
-from mindex.transfer.jsonl_rows import InvalidRow, decode_history, decode_row, encode_history, encode_row
+from mindex.transfer import import_rows, jsonl_format
+from mindex.transfer.imported_rows import check_row
+from mindex.transfer.importer_base import load_importer
+from mindex.transfer.jsonl_format import InvalidRow, decode_history, decode_row, encode_history, encode_row
 from tests.transfer.conftest import OpenMemory, fill
 
 
@@ -236,7 +236,7 @@ def test_a_history_distinguishes_1_from_true(memory: Memory) -> None:
 def test_a_long_history_continues_in_the_lines_below(
     memory: Memory, other: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl_export, "_LONGEST_HISTORY", 300)
+    monkeypatch.setattr(jsonl_format, "_LONGEST_HISTORY", 300)
     first = memory.add("Version 0")
     for version in range(1, 9):
         memory.update(first.id, text=f"Version {version}")
@@ -350,7 +350,7 @@ def test_a_failing_export_leaves_the_old_file(memory: Memory, tmp_path: Path, mo
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jsonl_export, "record_lines", full)
+    monkeypatch.setattr(jsonl_format, "record_lines", full)
     with pytest.raises(MindexError, match="No space left"):
         memory.transfer.export(folder / "a.jsonl")
     assert (folder / "a.jsonl").read_bytes() == before

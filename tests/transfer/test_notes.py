@@ -9,7 +9,7 @@ import pytest
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.format_detection import detect_importer, load_importer
+from mindex.transfer.importer_base import detect_importer, load_importer
 from tests.conftest import write
 
 FENCED = """# Deploy

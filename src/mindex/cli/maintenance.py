@@ -14,8 +14,8 @@ from mindex.cli.options import PathArgument, completed_by, limit_option
 from mindex.cli.output import ProgressBar, confirm, line_width, note, report_error, say, shows_blocks
 from mindex.cli.stop_signals import set_on_signal
 from mindex.datatypes import Consolidation, MemoryStatistics
-from mindex.datatypes.backup import Backup
 from mindex.datatypes.reports import ListedModel, PullReport, ReembedReport
+from mindex.datatypes.transfer import Backup
 from mindex.errors import UsageError
 from mindex.memory import Memory
 from mindex.present.administration import backup_text, restored_text

@@ -28,7 +28,7 @@ from mindex.present.clients import SETUP_HITS, setup_json, setup_text
 from mindex.present.text import amount
 from mindex.regular_files import read_regular
 from mindex.search.query import MAX_LIMIT, parse
-from mindex.transfer.format_detection import found_data
+from mindex.transfer.importer_base import found_data
 
 T = TypeVar("T")
 

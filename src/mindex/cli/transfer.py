@@ -12,7 +12,7 @@ from mindex.cli.output import ProgressBar, note, say
 from mindex.errors import NotFoundError, UsageError
 from mindex.present.to_json import to_json
 from mindex.present.transfer import copy_text, export_text, import_text, sync_status_text, sync_text
-from mindex.transfer.format_detection import importer_names
+from mindex.transfer.importer_base import importer_names
 
 _LINES_DROPPED = 3  # the exit code of `sync`
 

@@ -81,26 +81,16 @@ __all__ = [
     "Term", "Tier", "TimelineEvent", "Token", "Trace", "Usage", "VectorArray", "Without",
 ]  # fmt: skip
 
-# Making a dataclass takes longer than many a query: those that a search does not need are made when first used.
-_LATER = {
-    "mindex.datatypes.administration": ("Grant"),
-    "mindex.datatypes.consolidation": ("FROM Consolidation ExtractionReport Proposal"),
-    "mindex.datatypes.guidance": ("Guidance"),
-    "mindex.datatypes.program_numbers": ("Slot"),
-    "mindex.datatypes.query_time": ("QueryTime"),
-    "mindex.datatypes.record_properties": ("ENTRY_PROPERTIES PROPERTIES RecordProperty"),
-    "mindex.datatypes.reports": (
-        "AddResult Check CollectionReport CollectionStatus ContextPlan DueSkill EmbeddingStatus IndexReport "
-        "LabelCount MemoryInConflict MemoryStatistics ProjectSource PurgeResult SecretFinding SecretsRemoved "
-        "Session SessionPage SimilarMemory SkippedFile SourceStatus SourceType Status TimelineEvent"
-    ),
-    "mindex.datatypes.spaces": ("EmbedderSpec Space"),
-    "mindex.datatypes.access_tokens": ("Token"),
-}
+# Making a dataclass takes longer than many a query: those that a search does not need are in these modules, of which
+# the last ones take longest, and are made when first used.
+_LATER = (
+    "guidance", "spaces", "program_numbers", "access_tokens", "administration", "record_properties", "query_time",
+    "consolidation", "reports",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    for module, names in _LATER.items():
-        if name in names.split():
-            return getattr(import_module(module), name)
+    for module in _LATER if name in __all__ else ():
+        if hasattr(found := import_module(f"{__name__}.{module}"), name):
+            return getattr(found, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

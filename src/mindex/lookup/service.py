@@ -11,7 +11,6 @@ from mindex.entries.references import foreign_ids, numbered_id, resolve_id
 from mindex.errors import DamagedRowError, ForbiddenPathError, NotFoundError, UsageError
 from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles
-from mindex.lookup.links import Links
 from mindex.lookup.special_references import SpecialReferences
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
@@ -34,7 +33,6 @@ class Lookup:
     _store: Store
     _files: IndexedFiles
     _special: SpecialReferences
-    _links: Links
     _access_log: AccessLog
     _agent: str
     _field_entries: tuple[FieldEntries, ...]  # contacts, projects and skills, which are also known by their names
@@ -56,19 +54,15 @@ class Lookup:
                 f"{len(named)} references are too many at once", f"ask for at most {MAX_REFERENCES}, or use a glob"
             )
         for reference in named:
-            resolved: Sequence[Record] | None = None
-            linked = None
+            special = None
+            found: Sequence[Record] = ()
             try:
-                linked = self._links.resolve(reference)
-                resolved = linked.records if linked else self._special.resolve(reference, as_of)
-                found = list(self._resolve(reference, moment) if resolved is None else resolved)
+                special = self._special.resolve(reference, as_of)
+                found = special.records if special else self._resolve(reference, moment)
             except (NotFoundError, ForbiddenPathError, DamagedRowError) as error:
-                found = []
                 why[error.message[:_LONGEST_REASON]] = None
-            if linked is not None:
-                notes += linked.notes
-            elif resolved is not None and not found:
-                notes.append(f"nothing is {reference}")
+            if special:
+                notes += special.notes
             elif not found:
                 missing.append(reference)
             for record in found:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mindex.clock import to_iso
 from mindex.config import Configured, Settings, bare_address
 from mindex.datatypes.access_tokens import ALL_AGENTS, Token
-from mindex.datatypes.backup import Backup, RestoredBackup
+from mindex.datatypes.transfer import Backup, RestoredBackup
 from mindex.present.text import aligned, counted, note_lines
 from mindex.present.to_json import Json, to_json
 from mindex.values import dataclass

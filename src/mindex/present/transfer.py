@@ -5,8 +5,17 @@ from typing import cast
 
 from mindex.clock import to_iso
 from mindex.datatypes.program_numbers import Renumbered
-from mindex.datatypes.sync import HeldLines, SyncConflict, SyncReport, SyncStatus
-from mindex.datatypes.transfer import CopyReport, ExportReport, ImportReport, MergedRow, TableReport
+from mindex.datatypes.transfer import (
+    CopyReport,
+    ExportReport,
+    HeldLines,
+    ImportReport,
+    MergedRow,
+    SyncConflict,
+    SyncReport,
+    SyncStatus,
+    TableReport,
+)
 from mindex.present.fence import one_line
 from mindex.present.record_view import field_text, shortened_words
 from mindex.present.text import aligned, amount, first_lines, note_lines, report_text

@@ -4,9 +4,10 @@ import re
 import unicodedata
 from functools import cache
 
-from mindex.redaction.private_keys import BETWEEN_LINES
-from mindex.redaction.rule import Rule
 from mindex.redaction.secret_checks import scrambled
+from mindex.redaction.tables import Rule, load_parts
+
+BETWEEN_LINES = load_parts("private_keys")["between_lines"]
 
 # Full-width forms and mathematical letters. Brackets, commas and colons are left: Chinese texts use them as such.
 _LOOK_ALIKES = re.compile(r"[\uff0b\uff0d-\uff19\uff1d\uff20-\uff3a\uff3f\uff41-\uff5a\uff5e\U0001d400-\U0001d7ff]")

@@ -1,4 +1,4 @@
-"""Passwords in sentences: a word for one, and near it a string that is not a word.
+"""Passwords in sentences: a word for one, or the name of a user, and near it a string that is not a word.
 
 How near the two must be depends on the string (`password_values.Value`): the more it looks like a password, the looser
 the words between them may be.
@@ -10,9 +10,11 @@ from enum import Enum, auto
 
 from mindex.redaction import password_words as words
 from mindex.redaction.password_values import Value, value_class
-from mindex.redaction.secret_checks import OTHER_THING
+from mindex.redaction.secret_checks import is_other_thing
+from mindex.redaction.tables import Patterns
 from mindex.redaction.word_place import MARKER, Span, is_in_a_name
 
+PATTERN = Patterns("nearby_passwords", words.PARTS)
 _REACH_AFTER, _REACH_BEFORE, _MAX_WORDS = 110, 70, 10
 _REACH_LIST = 200
 
@@ -45,85 +47,30 @@ _BEFORE_AS = frozenset({Value.STRONG, Value.MIXED, Value.ENDING})
 _MIN_DIGITS = dict.fromkeys(Link, 999) | {Link.STATED: 6, Link.NEXT: 16, Link.PAIRED: 6}  # how many are a password
 MIN_LENGTH, MIN_LENGTH_MIXED, MAX_LENGTH = 5, 6, 64
 
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_TOKEN = re.compile(
-    rf"[{_CJK}]+|[\u3001-\u301f\uff01-\uff0f\uff1a-\uff20]|[^\s{_CJK}\u3001-\u301f\uff01-\uff0f\uff1a-\uff20]+"
-)
 _OPENING, _CLOSING = "\"'`“”„«‹「『(*_~‘’»:=", "\"'`“”«»‹›」』)*_~‘’.,;:"
 _CLOSING_PLAIN = _CLOSING.replace("*", "").replace("_", "").replace("~", "")
 _SENTENCE_ENDS = tuple(".!?。！？;；")
-# `policy2025`, `step-12`: as often the name of something else.
-_OTHER_ENDING = re.compile(r"[^\W\d_]+(?:19|20)\d\d|[^\W\d_]*[a-z][_-]\d")
-# After a value, before the next one: punctuation, and what the value is for.
-_BESIDE_VALUE = re.compile(r"[\"'`,)*_|/，、]+|\([^\s()]{1,20}\)[,/]?")
-_CJK_RUN = re.compile(rf"[{_CJK}]+")
-_CLAUSE_END = re.compile(
-    rf"[\"'`)*]{{0,2}}(?:[.,;!?)]|\s*$|\s*\n|[ ]-|[ ][–—(]|[ ](?:{words.PARTICLES})(?![^\W\d_]))", re.IGNORECASE
-)
-# `pass` is a verb, `contra` and `passe` are words of other meanings: before a noun there is another word.
-_VERB = re.compile(r"pass|passe|la contra|clave|пас|sandi|ww", re.IGNORECASE)
-_NOUN_BEFORE = re.compile(
-    r"(?:^|[\n,;:(–—+*|/-][ ]?|\b(?:the|my|our|his|her|your|new|old|temp\w*|root|admin|wi-?fi|wlan|db|sudo|ssh|vpn"
-    r"|login|user(?:name)? \S+|account|with|guest|default|initial|same|and|y|und|et|e|la|mi|tu|su|nueva|le|il)[ ]"
-    rf"|(?:{words.CHANGE})[^\W\d_]{{0,8}}[ ])$",
-    re.IGNORECASE,
-)
-_CHANGE = re.compile(words.CHANGE, re.IGNORECASE)
-# `clave primaria`, `clave del éxito`: keys of another kind.
-_OTHER_KEY = re.compile(
-    r"[ ](?:primari|for[aá]ne|extern|únic|unic|compuest|candidat|p[uú]blic|del [eé]xito)", re.IGNORECASE
-)
-# `this pass`, `second pass`, `ski pass`: of a compiler, or a card.
-_OTHER_PASS = re.compile(
-    r"\b(?:this|each|every|first|second|third|last|final|another|single|next|compiler|optimi[sz]er|optimi[sz]ation|render"
-    r"|ski|boarding|hall|season|bus|train|day|museum)[ ]$",
-    re.IGNORECASE,
-)
-# The word before a value of Latin letters, in another script.
-_OTHER_SCRIPT = re.compile(r"(?P<word>[^\W\d_A-Za-z\u00c0-\u024f]+)[\s:«„\"'`]{1,3}$")
-# Behind a value in languages whose verb is last: `パスワードを X に変更`.
-_SET_BEHIND = re.compile(
-    r"[」』\"'`]?[ ]?(?:으?로|에|に|へ|を)[ ]?(?:바|변경|설정|設定|変更|した|改)|[ ](?:olarak|yap)"
-)
-# Numbered things of trackers: `reset … to issue#4412`.
-_TRACKED = re.compile(
-    r"(?:issue|ticket|bug|pr|mr|gh|pull|task|case|story|incident|order|player|user)s?#", re.IGNORECASE
-)
-_CHANGED_BEHIND = re.compile(rf"[\"'`»“]?[ ](?:{words.CHANGE})", re.IGNORECASE)
 _CLOSING_QUOTES = "\"'`”“’»)"
-_USER_BEFORE = re.compile(
-    r"\b(?:user(?:name)?|login|benutzer|utilisateur|identifiant|compte|usuario|utente|usuário|gebruiker|użytkownik|логин"
-    r"|account|als|as|konto|uživatel|käyttäjä|användare|bruger|bruker|用户名|ユーザー名?|아이디)"
-    r"[ :=]{1,2}\S{1,40}[ ,/]{1,3}(?:(?:and|und|y|et|e|i|и|with|mit|con|com|avec|the|a)[ ])?$",
-    re.IGNORECASE,
-)
-_PASSWORD_WORD = re.compile(
-    words.words_pattern(words.PASSWORDS, words.SEVERAL_PASSWORDS, words.COLLOQUIAL), re.IGNORECASE
-)
-_SEVERAL = re.compile(words.words_pattern(words.SEVERAL_PASSWORDS), re.IGNORECASE)
-_LINE_START = re.compile(r"(?:^|\n)[ \t#*>-]{0,5}$")
-_BELOW = re.compile(r"\**[ \t]*\n[ \t]*(?P<v>[^\s\"'`]{6,64}+)[ \t]*(?=\n|\Z)")
-_COLON = re.compile(r"[ ]?[:：]")
-_PASSWORD_WORDS = frozenset(words.first_words(words.PASSWORDS)) | {"password", "passwort", "passphrase"}
-_ANSWER = re.compile(
-    r"[ \t]*\n?(?:[\w .-]{1,20}:[ ])?[ \t>]*(?:it'?s[ ]|its[ ])?[\"'`]?(?P<v>[^\s\"'`]{6,64}+)(?<![.,])[\"'`.]?[ \t]*"
-    r"(?=\n|\Z)"
-)
+_PASSWORD_WORDS = frozenset(words.first_words("passwords")) | {"password", "passwort", "passphrase"}
 
 
 def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
     """Yield the passwords that are said of the word: behind it, else before it, else in the next line."""
     text, start, end = match.string, match.start(), match.end()
-    if not _PASSWORD_WORD.fullmatch(match[0]) or is_in_a_name(text, start, end) or _OTHER_KEY.match(text, end):
-        return
-    if OTHER_THING.match(text, start) or (
-        match[0].lower() == "pass" and _OTHER_PASS.search(text[max(0, start - 20) : start])
+    if (
+        not PATTERN.password_word.fullmatch(match[0])
+        or is_in_a_name(text, start, end)
+        or PATTERN.other_key.match(text, end)
     ):
         return
-    is_several = bool(_SEVERAL.fullmatch(match[0]))
-    if is_several and (colon := _COLON.match(text, end)):
+    if is_other_thing(text, start) or (
+        match[0].lower() == "pass" and PATTERN.other_pass.search(text[max(0, start - 20) : start])
+    ):
+        return
+    is_several = bool(PATTERN.several_word.fullmatch(match[0]))
+    if is_several and (colon := PATTERN.colon.match(text, end)):
         yield from _listed_values(text, colon.end())
-    is_noun = not _VERB.fullmatch(match[0]) or bool(_NOUN_BEFORE.search(text[max(0, start - 30) : start]))
+    is_noun = not PATTERN.verb.fullmatch(match[0]) or bool(PATTERN.noun_before.search(text[max(0, start - 30) : start]))
     found = _value_after(text, start, end, is_noun and not is_several)
     if not found and not is_several:
         found = _value_before(text, start)
@@ -136,16 +83,15 @@ def nearby_passwords(match: re.Match[str]) -> Iterator[Span]:
 
 
 def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
-    link = Link.PAIRED if _USER_BEFORE.search(text[max(0, start - 60) : start]) else Link.NEXT
+    link = Link.PAIRED if PATTERN.user_before.search(text[max(0, start - 60) : start]) else Link.NEXT
     if text[start - 1 : start] == "(":
         link = Link.BRACKETS
     elif text[max(0, start - 20) : start].lower().rpartition(" ")[0].rpartition(" ")[2] in words.AS:
         link = Link.PAIRED
-    line_end = text.find("\n", end, end + _REACH_AFTER)
-    stop = line_end if line_end >= 0 else end + _REACH_AFTER
+    stop = _end_of_line(text, end, _REACH_AFTER)
     limit = stop + MAX_LENGTH
     after_comma = False
-    for count, token in enumerate(_TOKEN.finditer(text, end, limit)):
+    for count, token in enumerate(PATTERN.token.finditer(text, end, limit)):
         raw = token[0]
         if token.start() >= stop or count > _MAX_WORDS or token.end() == limit:
             break
@@ -170,17 +116,16 @@ def _value_after(text: str, start: int, end: int, is_noun: bool) -> Span | None:
             return _answer(text, token.end()) if raw.rstrip(_CLOSING_QUOTES).endswith(("?", "？")) else None
         after_comma = after_comma or raw.endswith((",", ";"))
         # `the pw was changed, now X`
-        is_new = word in words.NOW and bool(_CHANGE.search(text, max(0, start - 30), token.start()))
+        is_new = word in words.NOW and bool(PATTERN.changed.search(text, max(0, start - 30), token.start()))
         link = _next_link(link, raw, word, is_new)
     return None
 
 
 def _further_values(text: str, end: int) -> Iterator[Span]:
     """Passwords that follow another one in its line: `from X to Y`, `X, new Y`, `X (web) and Y`."""
-    line_end = text.find("\n", end, end + _REACH_BEFORE)
-    stop = line_end if line_end >= 0 else end + _REACH_BEFORE
+    stop = _end_of_line(text, end, _REACH_BEFORE)
     joined = False
-    for count, token in enumerate(_TOKEN.finditer(text, end, stop + MAX_LENGTH)):
+    for count, token in enumerate(PATTERN.token.finditer(text, end, stop + MAX_LENGTH)):
         raw = token[0]
         begin, finish = _trimmed(token)
         value = text[begin:finish]
@@ -191,9 +136,9 @@ def _further_values(text: str, end: int) -> Iterator[Span]:
         elif joined and _accepts(Link.NEXT, value, text, finish) and value_class(value) is not Value.DIGITS:
             yield begin, finish
             joined = False
-        elif raw in words.JOINING or value.lower() in words.JOINING or (joined and _CJK_RUN.fullmatch(raw)):
+        elif raw in words.JOINING or value.lower() in words.JOINING or (joined and PATTERN.cjk_run.fullmatch(raw)):
             joined = True
-        elif not _BESIDE_VALUE.fullmatch(raw):
+        elif not PATTERN.beside_value.fullmatch(raw):
             return
         if raw.endswith(_SENTENCE_ENDS) and raw not in words.JOINING:
             return
@@ -202,12 +147,17 @@ def _further_values(text: str, end: int) -> Iterator[Span]:
 
 def _listed_values(text: str, end: int) -> Iterator[Span]:
     """The strong passwords in the rest of a line, each with its name: `passwords: NAS X, router Y`."""
-    line_end = text.find("\n", end, end + _REACH_LIST)
-    stop = line_end if line_end >= 0 else end + _REACH_LIST
-    for token in _TOKEN.finditer(text, end, stop):
+    stop = _end_of_line(text, end, _REACH_LIST)
+    for token in PATTERN.token.finditer(text, end, stop):
         begin, finish = _trimmed(token)
         if finish - begin >= MIN_LENGTH and value_class(text[begin:finish]) is Value.STRONG:
             yield begin, finish
+
+
+def _end_of_line(text: str, start: int, reach: int) -> int:
+    """Where the line of a place ends, at most `reach` characters behind it."""
+    line_end = text.find("\n", start, start + reach)
+    return line_end if line_end >= 0 else start + reach
 
 
 def _is_copula(raw: str, word: str, *, is_first: bool) -> bool:
@@ -225,7 +175,7 @@ def _next_link(link: Link, raw: str, word: str, is_new: bool) -> Link:
         return Link.SET
     if link is Link.STATED and word in words.FILLERS:
         return link
-    if link in (Link.NEXT, Link.PHRASE, Link.SET) and (word in words.OWNERS or _CJK_RUN.fullmatch(raw)):
+    if link in (Link.NEXT, Link.PHRASE, Link.SET) and (word in words.OWNERS or PATTERN.cjk_run.fullmatch(raw)):
         return Link.PHRASE
     if link is Link.PHRASE and word.isalpha() and not raw.endswith(","):
         return link
@@ -238,15 +188,17 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
     kind = value_class(value)
     if kind is Value.DIGITS:
         return len(value) >= _MIN_DIGITS[link]
-    if kind is Value.SIGNED and (link is Link.SET or _SET_BEHIND.match(text, finish)):  # `changed to Ledger#2019`
-        return _is_changed(text, finish) and not _TRACKED.match(value)
+    if kind is Value.SIGNED and (
+        link is Link.SET or PATTERN.set_behind.match(text, finish)
+    ):  # `changed to Ledger#2019`
+        return _is_changed(text, finish) and not PATTERN.tracked.match(value)
     if kind is Value.ENDING and link is Link.SET:  # `auf Winter2025 gesetzt`
         if not _is_changed(text, finish):
             return False
-        if _CHANGED_BEHIND.match(text, finish):
+        if PATTERN.changed_behind.match(text, finish):
             return len(value) >= MIN_LENGTH_MIXED
     if kind is Value.ENDING and link in _AT_CLAUSE_END:  # `new pass Qwoken-38`, and nothing behind it
-        is_name = _OTHER_ENDING.fullmatch(value) and not _is_of_other_script(text, finish - len(value))
+        is_name = PATTERN.other_ending.fullmatch(value) and not _is_of_other_script(text, finish - len(value))
         return len(value) >= MIN_LENGTH_MIXED and not is_name and _ends_clause(text, finish)
     if kind not in ACCEPTED[link] or (kind is not Value.STRONG and len(value) < MIN_LENGTH_MIXED):
         return False
@@ -255,22 +207,22 @@ def _accepts(link: Link, value: str, text: str, finish: int) -> bool:
 
 def _is_changed(text: str, finish: int) -> bool:
     """Whether a word near the value says that something was changed: `reset to X`, `auf X geändert`."""
-    return bool(_CHANGE.search(text, max(0, finish - 110), finish + 20))
+    return bool(PATTERN.changed.search(text, max(0, finish - 110), finish + 20))
 
 
 def _is_of_other_script(text: str, begin: int) -> bool:
     """Whether a value of Latin letters follows a word of another script: `пароль от сервера Berezka2021`."""
-    before = _OTHER_SCRIPT.search(text[max(0, begin - 40) : begin])
+    before = PATTERN.other_script.search(text[max(0, begin - 40) : begin])
     return before is not None and text[begin].isascii() and before["word"].lower() not in words.OWNERS
 
 
 def _ends_clause(text: str, finish: int) -> bool:
-    return bool(_CLAUSE_END.match(text, finish))
+    return bool(PATTERN.clause_end.match(text, finish))
 
 
 def _value_before(text: str, start: int) -> Span | None:
     line = text.rfind("\n", max(0, start - _REACH_BEFORE), start) + 1
-    tokens = list(_TOKEN.finditer(text, max(line, start - _REACH_BEFORE), start))[::-1][:_MAX_WORDS]
+    tokens = list(PATTERN.token.finditer(text, max(line, start - _REACH_BEFORE), start))[::-1][:_MAX_WORDS]
     linked = near = False
     for count, token in enumerate(tokens):
         raw = token[0]
@@ -294,7 +246,7 @@ def _value_before(text: str, start: int) -> Span | None:
 
 def _answer(text: str, end: int) -> Span | None:
     """The one string that answers a question: `what's the wifi password?` and `GuestHouse#5`, also in the next line."""
-    found = _ANSWER.match(text, end)
+    found = PATTERN.answer.match(text, end)
     if found and value_class(found["v"]) in (Value.STRONG, Value.MIXED):
         return found.span("v")
     return None
@@ -302,7 +254,7 @@ def _answer(text: str, end: int) -> Span | None:
 
 def _value_below(text: str, start: int, end: int) -> Span | None:
     """The strong password that is alone in the line below the word, which is also alone in its line: a copied form."""
-    found = _BELOW.match(text, end) if _LINE_START.search(text, max(0, start - 6), start) else None
+    found = PATTERN.below.match(text, end) if PATTERN.line_start.search(text, max(0, start - 6), start) else None
     return found.span("v") if found and value_class(found["v"]) is Value.STRONG else None
 
 
@@ -313,3 +265,55 @@ def _trimmed(token: re.Match[str]) -> Span:
     value = raw.lstrip(_OPENING)
     begin = token.end() - len(value)
     return begin, begin + len(value.rstrip(closing))
+
+
+_REACH = 90
+_AFTER_LOGIN = ".,;:)\"'`?"
+_NOT_USERS = words.COPULAS | words.TARGETS | words.OWNERS | words.GRAMMAR
+
+
+def login_pairs(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the password of `login: bob / hunter2`, `user bob hunter2x`, `creds are bob:hunter2`."""
+    text, start, end = match.string, match.start(), match.end()
+    if not PATTERN.login_word.fullmatch(match[0]) or is_in_a_name(text, start, end):
+        return
+    stop = _end_of_line(text, end, _REACH)
+    limit = stop + MAX_LENGTH
+    pair = PATTERN.login_pair.search(text, end, limit)
+    while pair and pair.start("v") < stop and (pair.end() < limit or pair.end() == len(text)) and MARKER not in pair[0]:
+        value = pair["v"].rstrip(_AFTER_LOGIN)
+        if len(value) >= MIN_LENGTH_MIXED and value_class(value) in _accepted(text, end, pair):
+            yield pair.start("v"), pair.start("v") + len(value)
+            return
+        pair = PATTERN.login_pair.search(text, pair.end("user"), limit)
+
+
+def _accepted(text: str, end: int, pair: re.Match[str]) -> frozenset[Value]:
+    """What the password may be: after a blank only behind a name that is given as one."""
+    sign, user = pair["sign"], pair["user"]
+    if sign == "/":  # a path
+        return ACCEPTED[Link.LOOSE]
+    if sign.strip() in ("/", "|") or sign == ":":
+        return ACCEPTED[Link.PAIRED]
+    before = text[end : pair.start()].rstrip(" \"'`=")
+    is_named = not before.strip(":") or before.endswith(":") or "@" in user or sign.strip().isalpha()
+    return ACCEPTED[Link.NEXT] if is_named and user.lower() not in _NOT_USERS else frozenset()
+
+
+def account_pairs(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the password of `admin / hunter22` and `admin/Welcome9!`."""
+    text, start, end = match.string, match.start(), match.end()
+    found = PATTERN.account_pair.match(text, end)
+    if not found or ":" in found["v"] or not PATTERN.account_word.fullmatch(match[0]):
+        return
+    value, sign = found["v"].rstrip(_AFTER_LOGIN), found["sign"]
+    if sign == "/":
+        if (start and text[start - 1] in "/\\.-_@") or not PATTERN.not_a_path.fullmatch(value):
+            return
+        accepted = frozenset({Value.STRONG})
+    elif is_in_a_name(text, start, end):
+        return
+    else:
+        accepted = ACCEPTED[Link.NEXT if sign.strip() else Link.LOOSE]
+    if len(value) >= MIN_LENGTH_MIXED and value_class(value) in accepted:
+        yield found.start("v"), found.start("v") + len(value)

@@ -1,24 +1,24 @@
 """The words of people who tell a password, by language (`data/words.toml`), and the patterns made of them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from mindex.redaction.tables import load_table
 
-Words = Mapping[str, Sequence[str]]
-
 _TABLE = load_table("words")
-PASSWORDS: Words = _TABLE["passwords"]
-SEVERAL_PASSWORDS: Words = _TABLE["several_passwords"]
-COLLOQUIAL: Words = _TABLE["colloquial"]
-CODES: Words = _TABLE["codes"]
-ONE_TIME_CODES: Words = _TABLE["one_time_codes"]
-PINS: Words = _TABLE["pins"]
-LOGINS: Words = _TABLE["logins"]
-ACCOUNTS: Words = _TABLE["accounts"]
+_TABLES_OF_WORDS = (
+    "passwords",
+    "several_passwords",
+    "colloquial",
+    "codes",
+    "one_time_codes",
+    "pins",
+    "logins",
+    "accounts",
+)
 
 
-def words_pattern(*tables: Words) -> str:
+def words_pattern(*tables: str) -> str:
     """The pattern of a word of the tables, the longest first; it is tried in any case."""
     words = sorted(_words(tables), key=lambda word: (-len(_plain(word)), word))
     alone = "|".join(_word_pattern(word) for word in words if word.startswith("="))
@@ -26,7 +26,7 @@ def words_pattern(*tables: Words) -> str:
     return "|".join([*([rf"(?<![^\W\d_])(?:{alone})(?![^\W\d_])"] if alone else []), *filter(None, [parts])])
 
 
-def run_words(*tables: Words) -> tuple[frozenset[str], frozenset[str]]:
+def run_words(*tables: str) -> tuple[frozenset[str], frozenset[str]]:
     """What a run without blanks has in every text in which `words_pattern` matches: whole words, or parts of one.
 
     Of several words it is the longest that is not a preposition. A word that begins like one for a password is reduced
@@ -39,12 +39,12 @@ def run_words(*tables: Words) -> tuple[frozenset[str], frozenset[str]]:
         if word.startswith("=") and longest.isalpha() and not word.endswith("~"):
             alone.add(longest)
         else:
-            parts.add(next(filter(longest.startswith, first_words(PASSWORDS)), longest))
+            parts.add(next(filter(longest.startswith, first_words("passwords")), longest))
     return frozenset(alone), frozenset(parts)
 
 
-def _words(tables: Iterable[Words]) -> set[str]:
-    return {word for table in tables for words in table.values() for word in words}
+def _words(tables: Iterable[str]) -> set[str]:
+    return {word for table in tables for words in _TABLE[table].values() for word in words}
 
 
 def _plain(word: str) -> str:
@@ -55,7 +55,7 @@ def _word_pattern(word: str) -> str:
     return re.escape(_plain(word)) + (r"[^\W\d_]{0,6}+" if word.endswith("~") else "")
 
 
-def first_words(*tables: Words) -> tuple[str, ...]:
+def first_words(*tables: str) -> tuple[str, ...]:
     """Where `words_pattern` may match: the words, without those that begin like another one."""
     found: list[str] = []
     for word in sorted(set(map(_plain, _words(tables)))):
@@ -75,7 +75,8 @@ def _any(name: str) -> str:
     return "|".join([rf"(?<![^\W\d_])(?:{'|'.join(words)})", *unspaced])
 
 
-ONE_TIME, RESULT, PIN, CHANGE = _any("one_time"), _any("result"), _any("pin"), _any("change")
+# What patterns of other tables name: the words of a table, the beginnings of words.
+PARTS = {name: words_pattern(name) for name in _TABLES_OF_WORDS} | {name: _any(name) for name in _TABLE["beginnings"]}
 COPULAS = _set("copulas")
 COPULAS_AT_END = tuple("是为為はを은는이가成로：")  # of languages without blanks between words
 FILLERS = _set("fillers")
@@ -84,8 +85,6 @@ TARGETS = _set("targets")
 COMMANDS = _set("commands")
 AS = _set("as")
 JOINING = TARGETS | COPULAS | FILLERS | _set("joining")
-# What may follow the last word of a clause.
-PARTICLES = "ya|lol|thx|thanks|btw|pls|please|bitte|haha|ok|okay|hai|oldu|dong|nih|tho|ja|oder|gell|danke|merci|gracias"
 OWNERS = _set("owners")
 VALUE_BEFORE = _set("value_before")
 GRAMMAR = _set("grammar")

@@ -6,23 +6,36 @@ secret does not uncover another.
 """
 
 from mindex.redaction import secret_checks
-from mindex.redaction.everyday_rules import EVERYDAY_RULES
-from mindex.redaction.password_words import PASSWORDS, first_words, words_pattern
-from mindex.redaction.private_keys import PRIVATE_KEY_RULES
-from mindex.redaction.rule import Rule
-from mindex.redaction.tables import load_parts, load_rules
+from mindex.redaction.nearby_passwords import account_pairs, login_pairs, nearby_passwords
+from mindex.redaction.one_time_codes import one_time_codes, pins
+from mindex.redaction.password_words import first_words, run_words, words_pattern
+from mindex.redaction.tables import Find, Rule, load_parts, load_rules
 
 _CHECKS = vars(secret_checks)
-_WORDS = {"password_words": words_pattern(PASSWORDS)}
+_WORDS = {"password_words": words_pattern("passwords")}
 PASSWORD = load_parts("stated", _WORDS)["password"]
-PASSWORD_WORDS = first_words(PASSWORDS)
+PASSWORD_WORDS = first_words("passwords")
+
+
+def _near(tables: str, *finds: tuple[str, Find]) -> tuple[Rule, ...]:
+    """The rules of secrets near the words of some tables: the words are looked for once for all of them."""
+    words = tables.split()
+    head, starts, in_run = f"(?:{words_pattern(*words)})", first_words(*words), run_words(*words)
+    return tuple(Rule(kind, "", starts, any_case=True, head=head, find=find, in_run=in_run) for kind, find in finds)
+
 
 # The order is the precedence where two overlap: the more specific kind first.
 RULES: tuple[Rule, ...] = (
-    *PRIVATE_KEY_RULES,
+    *load_rules("private_keys", _CHECKS),
     *load_rules("tokens", _CHECKS),
     *load_rules("addresses", _CHECKS),
     *load_rules("commands", _CHECKS),
     *load_rules("stated", _CHECKS, _WORDS, {"password": PASSWORD_WORDS}),
-    *EVERYDAY_RULES,
+    *_near(
+        "passwords several_passwords colloquial codes one_time_codes pins",
+        ("one-time-code", one_time_codes),
+        ("pin", pins),
+        ("password", nearby_passwords),
+    ),
+    *_near("logins accounts", ("password", login_pairs), ("password", account_pairs)),
 )

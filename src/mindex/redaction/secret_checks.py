@@ -6,68 +6,10 @@ import hashlib
 import re
 
 from mindex.redaction.password_words import GRAMMAR
+from mindex.redaction.tables import Patterns
 
-# In the place of a secret: placeholders, references, paths, and words that describe a password.
-_PLACEHOLDER = re.compile(
-    r"\[redacted:|[<{]|&(?:lt|#)|%[(]|%\w+%$|\$[({]|(?-i:\$[A-Z_][A-Z0-9_]*$|\$[a-z_]+\d?$)|\.{3}|…|//|\w+://|arn:"
-    r"|(?:\.{0,2}|~)/[a-z_.-]*(?:/|$)|(?:your|insert|enter|replace|put)[-_. ]"
-    r"|(?:my|the|some|an?|use|new|old|confirm|test|fake)[-_. ]\D*$"
-    r"|.{0,20}?(?:change.?me|placeholder|redacted|example|dummy|xxxx|\*\*\*|os\.environ|process\.env|getenv|-here$)"
-    r"|(?:none|null|nil|true|false|undefined|unset|default|optional|required|string|boolean|integer|number|object"
-    r"|bytes|unicode|secret|hidden|masked|missing|unknown|invalid|incorrect|correct|stored|encrypted|hashed|expired"
-    r"|wrong|strong|secure|visible|stolen|always|really|longer|simple|complex|random|private|public|unique|useless"
-    r"|sample|bearer|basic|forgotten|reset|login"
-    r"|[\w.]*(?:private|public)_?key|[a-z_-]*(?:pass(?:word|wd|wort|phrase)?|token|secret|key|credential|value|name))s?\W*$",
-    re.IGNORECASE,
-)
-_AWS_WORD = re.compile(r"(?<![a-z])(?:aws|amazon)(?![a-z])|access[ _-]?key", re.IGNORECASE)
-_EXPRESSION = re.compile(
-    r"[\w$@&*!.:>-]*[(\[{]|[A-Za-z_]+\d?(?:(?:\.|->|::)[A-Za-z_-]+\d?)+$|[@&*!][A-Za-z_.:]+$|\W*$"
-    r"|(?:[a-z]{2,20}_){1,3}(?:password|passwd|pwd)\d{0,2}$"
-)
-_TECHNICAL = re.compile(
-    r"(?:sha|md|base|aes|rsa|utf|pbkdf|argon|oauth|bcrypt|hmac|http|ipv|py|iso|rfc|win)[-_]?\d[\d.]*(?:id)?"
-    r"(?![0-9a-z])|[vx][-_]?\d[\d.]*(?:[-_.]\w{1,12})?$|\d+[-.]?(?:bits?|bytes?|char\w*|days?|hours?|min\w*|sec\w*|[km]b|st|nd|rd|th|digits?|letters?)$"
-    r"|\d{4}-\d\d-\d\d[t\d:.z+-]*$|[\w.+-]+@[\w-]+\.[a-z.]+$"
-    r"|[a-z-]+-(?:\w*ed|\w*ive|\w*able|\w*ing|only|free|less|like|in|by|up|to|level|wide|side|time|sign|on)$",
-    re.IGNORECASE,
-)
-_PREDICATE = re.compile(r".*(?:ed|ing|ly|able|ible|ous|ful|less|er|en)$")
-_LABEL = re.compile(
-    r"\b(?:enter|your|please|must|invalid|forgot|confirm|the|for|and|or|not|is|of|to|in|with)\b| \w*(?:ed|s)$"
-)
-_SAID_OF_IT = re.compile(r"\w*(?:ed|ing|ly|able|ible|ful|less)")
-_OWNER = re.compile(r"\b(?:my|our|his|her|their|meine?|unser|mi|mon|notre|minha|mijn)\b[^.\n]{0,30}$", re.IGNORECASE)
-_BRACKET_OR_SPACE = re.compile(r"[\s\[\](){}]")
-_DIGIT = re.compile(r"[0-9]")
-_LETTER = re.compile(r"[^\W\d_]")
-_CAMEL_CASE = re.compile(r"[a-z][A-Z]")
-# Before the key: an option of a command, a line of code, or a name that is not a key to anything
-# (`AWS::IAM::AccessKey`, `arn:…:1234:secret:`, `NextToken`, `publicKeyToken`).
-_OPTION = re.compile(r"--[\w-]*$")
-_CODE = re.compile(r"[.,(]|\b(?:const|let|var|val|final|auto|string)\b", re.IGNORECASE)
-_OTHER_KEY = re.compile(
-    r"::\w*$|\d:$|(?:next|page|starting|continuation|change|cancel|idempotency|verification|public.?key|lock|update|request|action"
-    r"|registration|sync|resume|scroll)[_-]?$",
-    re.IGNORECASE,
-)
-_YEAR_AT_END = re.compile(r"[A-Za-z]+(?:19|20)\d\d")
-_WITH = re.compile(r"\b(?:with|using|use|mit|con|avec|user \S{1,40}|,)[ ](?:the )?$", re.IGNORECASE)
-# `pass` is a verb and `pwd` a command: they name a password only before `=` or `:`.
-_VERB = re.compile(r"pass\b|pwd", re.IGNORECASE)
-_SHORT = re.compile(r"pass\b|pwd|psk|pw", re.IGNORECASE)
-_SIGN = re.compile(r"[!#$%^&*?+=~@]")
-_DASH = re.compile(r"[ ][-–—][ ]")
-_COMMAND = re.compile(r"[a-z][\w./-]*[ ]+\S")  # of a shell: PASSWORD=`aws ecr get-login-password`
-
-
-# `password manager`, `pass rate`: what is said, is said of that.
-OTHER_THING = re.compile(
-    r"(?:pass(?:word|wd|phrase|code)?|pwd?)[ -](?:managers?|polic(?:y|ies)|hash(?:e[sr]|ing)?|generators?|length"
-    r"|strength|rates?|columns?|librar(?:y|ies)|plugins?|vaults?|rotations?|expiry|encoders?|schemes?|algorithms?|through"
-    r"|filter)(?![\w-])",
-    re.IGNORECASE,
-)
+_PATTERN = Patterns("checks")
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def is_assigned_password(match: re.Match[str]) -> bool:
@@ -77,7 +19,7 @@ def is_assigned_password(match: re.Match[str]) -> bool:
         return False
     if not _is_assignment(sep):
         return _is_apposed(match)
-    if _DASH.fullmatch(sep):
+    if _PATTERN.dash.fullmatch(sep):
         return is_generated(match)
     if match["q"]:
         return not _is_label(value)
@@ -89,14 +31,14 @@ def is_assigned_password(match: re.Match[str]) -> bool:
         return value.islower() and not is_predicate(value)
     # A plain word is a setting of a shell or an INI file, unless the line reads like code.
     key = match[0].partition("=")[0].rstrip()
-    return key.isupper() or (value.islower() and not _CODE.search(_before(match).rpartition("\n")[2]))
+    return key.isupper() or (value.islower() and not _PATTERN.code.search(_before(match).rpartition("\n")[2]))
 
 
 def is_assigned_secret(match: re.Match[str]) -> bool:
     """A token, not the type in `api_key: str`: tokens look random."""
     if not _can_be_assigned(match):
         return False
-    if _DASH.fullmatch(match["sep"]):
+    if _PATTERN.dash.fullmatch(match["sep"]):
         return False
     return _is_random(match["v"]) if _is_assignment(match["sep"]) else _is_apposed(match)
 
@@ -104,21 +46,21 @@ def is_assigned_secret(match: re.Match[str]) -> bool:
 def is_stated_password(match: re.Match[str]) -> bool:
     """`my password is hunter22`, not `the password is case-sensitive`."""
     value = match["v"].strip("*_~")
-    if is_placeholder(value) or _VERB.match(match[0]) or OTHER_THING.match(match[0]):
+    if is_placeholder(value) or _PATTERN.verb.match(match[0]) or _PATTERN.other_thing.match(match[0]):
         return False
     if match["q"]:
         return not _is_label(value)
     if is_expression(value):
         return False
     if value.isalpha():  # a plain word is a password only after `my`, `our`, `her` …
-        return (bool(_OWNER.search(_before(match))) and not is_predicate(value)) or _has_odd_case(value)
+        return (bool(_PATTERN.owner.search(_before(match))) and not is_predicate(value)) or _has_odd_case(value)
     return _is_strong(value) or value.isdigit()
 
 
 def is_passphrase(match: re.Match[str]) -> bool:
     """`the password is correct horse battery staple`: four words or more, none of them of grammar."""
     parts = match["v"].split()
-    return not GRAMMAR.intersection(parts) and not _SAID_OF_IT.fullmatch(parts[0])
+    return not GRAMMAR.intersection(parts) and not _PATTERN.said_of_it.fullmatch(parts[0])
 
 
 def is_stated_secret(match: re.Match[str]) -> bool:
@@ -137,7 +79,7 @@ def is_password_in_brackets(match: re.Match[str]) -> bool:
     """`the password (tR7!kd9q)`, not `the password (sha256)`."""
     value = match["v"]
     mixed = not value.islower() and not value.isupper() and not value.isdigit()
-    return mixed and bool(_DIGIT.search(value)) and not is_placeholder(value) and _is_strong(value)
+    return mixed and bool(_PATTERN.digit.search(value)) and not is_placeholder(value) and _is_strong(value)
 
 
 def is_generated(match: re.Match[str]) -> bool:
@@ -149,8 +91,8 @@ def is_generated_password(value: str) -> bool:
     """Whether a value looks as if a program had made it: a digit among letters of both cases, or beside a sign."""
     has_case = value.lower() != value and value.upper() != value
     return (
-        (has_case or bool(_SIGN.search(value)))
-        and bool(_DIGIT.search(value))
+        (has_case or bool(_PATTERN.sign.search(value)))
+        and bool(_PATTERN.digit.search(value))
         and not is_placeholder(value)
         and not is_expression(value)
         and _is_strong(value)
@@ -160,7 +102,7 @@ def is_generated_password(value: str) -> bool:
 def is_value_first(match: re.Match[str]) -> bool:
     """`hunter22 is my password`: digits among letters, of any length."""
     value = match["v"]
-    return len(_DIGIT.findall(value)) > 1 and not is_placeholder(value) and _is_strong(value)
+    return len(_PATTERN.digit.findall(value)) > 1 and not is_placeholder(value) and _is_strong(value)
 
 
 def is_in_link(match: re.Match[str]) -> bool:
@@ -178,8 +120,8 @@ def is_mount_password(match: re.Match[str]) -> bool:
 def is_mixed(match: re.Match[str]) -> bool:
     """A random token has digits and letters; `sk-learn-style-estimators` has only words."""
     value = match[0][:64]
-    digits = bool(_DIGIT.search(value) and _LETTER.search(value))
-    return (digits or len(_CAMEL_CASE.findall(value)) >= 4) and len(set(value)) >= 8
+    digits = bool(_PATTERN.digit.search(value) and _PATTERN.letter.search(value))
+    return (digits or len(_PATTERN.camel_case.findall(value)) >= 4) and len(set(value)) >= 8
 
 
 def is_not_sample(match: re.Match[str]) -> bool:
@@ -190,7 +132,7 @@ def is_not_sample(match: re.Match[str]) -> bool:
 def is_named_aws_key(match: re.Match[str]) -> bool:
     """A key id with digits that Amazon's own have not (0, 1, 8, 9), beside a word for one."""
     beside = _before(match) + " " + match.string[match.end() : match.end() + 20]
-    return is_not_sample(match) and len(set(match[0])) > 6 and bool(_AWS_WORD.search(beside))
+    return is_not_sample(match) and len(set(match[0])) > 6 and bool(_PATTERN.aws_word.search(beside))
 
 
 def has_jwt_header(match: re.Match[str]) -> bool:
@@ -202,16 +144,9 @@ def has_jwt_header(match: re.Match[str]) -> bool:
     return decoded.startswith(b"{") and b'"' in decoded and decoded.rstrip().endswith(b"}")
 
 
-# First digits and lengths of the card networks.
-_CARD = re.compile(
-    r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
-    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|62\d{14}(?:\d{3})?|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}"
-)
-
-
 def is_card(match: re.Match[str]) -> bool:
     digits = match[0].replace(" ", "").replace("-", "")
-    if not _CARD.fullmatch(digits) or (match[0].startswith("4") and match[0].isdigit() and len(digits) == 19):
+    if not _PATTERN.card.fullmatch(digits) or (match[0].startswith("4") and match[0].isdigit() and len(digits) == 19):
         return False  # nineteen in one run that begin with 4 are message ids far more often than cards
     doubled = (2 * int(d) for d in digits[-2::-2])
     return (sum(map(int, digits[-1::-2])) + sum(d - 9 if d > 9 else d for d in doubled)) % 10 == 0
@@ -227,9 +162,9 @@ def _is_assignment(sep: str) -> bool:
 
 def _can_be_assigned(match: re.Match[str]) -> bool:
     value = match["v"]
-    if is_placeholder(value) or _OTHER_KEY.search(_before(match)):
+    if is_placeholder(value) or _PATTERN.other_key.search(_before(match)):
         return False
-    if match["q"] == "`" and match["sep"] == "=" and _COMMAND.match(value):
+    if match["q"] == "`" and match["sep"] == "=" and _PATTERN.command.match(value):
         return False
     if match["q"]:
         return value[0] not in " ,;)+"  # such a quote closes a prompt: `getpass("Password: ", stream)`
@@ -246,53 +181,59 @@ def _is_apposed(match: re.Match[str]) -> bool:
         return _is_random(value)
     if match["q"]:
         return is_generated_password(value)
-    if _OPTION.search(_before(match)):
+    if _PATTERN.option.search(_before(match)):
         return _is_strong(value)
     if _before(match).endswith("_") and match[0].split(" ")[0].isupper():  # `ENV DB_PASSWORD X`
         return is_generated_password(value)
-    if _SIGN.search(value) and not _SHORT.match(match[0]):
+    if _PATTERN.sign.search(value) and not _PATTERN.short.match(match[0]):
         return value.lower() != value and is_generated_password(value)
-    if _YEAR_AT_END.fullmatch(value) and not _WITH.search(_before(match)):
+    if _PATTERN.year_at_end.fullmatch(value) and not _PATTERN.preposition.search(_before(match)):
         return False  # `secret santa2024`
-    digits = len(_DIGIT.findall(value))
-    return digits > 1 and value.isalnum() and value[0].isalpha() and _is_strong(value) and not _SHORT.match(match[0])
+    digits = len(_PATTERN.digit.findall(value))
+    return (
+        digits > 1
+        and value.isalnum()
+        and value[0].isalpha()
+        and _is_strong(value)
+        and not _PATTERN.short.match(match[0])
+    )
 
 
 def is_placeholder(value: str) -> bool:
     """A word in the place of a secret, or the same few letters."""
-    return bool(_PLACEHOLDER.match(value)) or len(set(value.lower())) < 4
+    return bool(_PATTERN.placeholder.match(value)) or len(set(value.lower())) < 4
 
 
 def is_expression(value: str) -> bool:
     """Code, not a value: a call, an attribute, a variable (`new_password2`), a tag of YAML (`!vault`)."""
-    return bool(_EXPRESSION.match(value))
+    return bool(_PATTERN.expression.match(value))
 
 
 def is_technical(value: str) -> bool:
     """A version, a date, an address, the name of an algorithm."""
-    return bool(_TECHNICAL.match(value))
+    return bool(_PATTERN.technical.match(value))
 
 
 def is_predicate(word: str) -> bool:
     """`expired`, `missing`, `readable`: what is said of a password."""
-    return bool(_PREDICATE.match(word))
+    return bool(_PATTERN.predicate.match(word))
 
 
 def _is_strong(value: str) -> bool:
     """No plain word: letters with digits or signs among them (`hunter22`, `correct-horse`, `P@ssw!rd`)."""
     words = value.replace("_", "")
-    return bool(_LETTER.search(words)) and not words.isalpha() and not is_technical(value)
+    return bool(_PATTERN.letter.search(words)) and not words.isalpha() and not is_technical(value)
 
 
 def _has_odd_case(value: str) -> bool:
     """Capitals as in no word or name: `kTvqPzRw`, not `JavaScript`."""
     mixed = len(value) >= 8 and not value.isupper() and not value.islower() and value.isascii()
-    return mixed and sum(map(len, _HUMPS.findall(value))) * 2 < len(value)
+    return mixed and sum(map(len, _PATTERN.humps.findall(value))) * 2 < len(value)
 
 
 def _is_label(value: str) -> bool:
     """`Enter your password`, as programs show it."""
-    return value.replace(" ", "").isalpha() and bool(_LABEL.search(value.lower()))
+    return value.replace(" ", "").isalpha() and bool(_PATTERN.label.search(value.lower()))
 
 
 def is_random_token(value: str) -> bool:
@@ -303,34 +244,29 @@ def is_random_token(value: str) -> bool:
 def _is_random(value: str) -> bool:
     """Made by a machine: digits among letters, or many capitals inside."""
     value = value[:64]
-    if len(value) < 10 or _TECHNICAL.match(value) or _BRACKET_OR_SPACE.search(value):
+    if len(value) < 10 or _PATTERN.technical.match(value) or _PATTERN.bracket_or_space.search(value):
         return False
     if "*" in value or "^" in value:  # a pattern, unless it has what password generators mix
-        return bool(_DIGIT.search(value)) and value.lower() != value and value.upper() != value
-    digits, capitals = len(_DIGIT.findall(value)), len(_CAMEL_CASE.findall(value))
-    return (digits > 1 and bool(_LETTER.search(value)) and len(set(value)) >= 7) or capitals * 6 > len(value) >= 20
+        return bool(_PATTERN.digit.search(value)) and value.lower() != value and value.upper() != value
+    digits, capitals = len(_PATTERN.digit.findall(value)), len(_PATTERN.camel_case.findall(value))
+    return (digits > 1 and bool(_PATTERN.letter.search(value)) and len(set(value)) >= 7) or capitals * 6 > len(
+        value
+    ) >= 20
 
 
 # -- secrets whose form or place names them ---------------------------------------------------------------------
-
-_BOUNDARY = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])|[a-z](?=[A-Z])")
-_HUMPS = re.compile(r"[A-Z]?[a-z]{2,}")
-_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_NO_COOKIE = re.compile(r"(?:path|domain|max-age|expires|samesite|secure|httponly)\b", re.IGNORECASE)
-_VOWEL = re.compile(r"[aeiou]")
 
 
 def scrambled(value: str) -> bool:
     """Letters and digits alternate often, or in a way that no word has: a machine wrote this."""
     if len(set(value)) < 7:
         return False
-    changes = len(_BOUNDARY.findall(value))
+    changes = len(_PATTERN.boundary.findall(value))
     if changes >= 4 and changes * 6 >= len(value):
-        words = sum(map(len, _HUMPS.findall(value)))
+        words = sum(map(len, _PATTERN.humps.findall(value)))
         if words * 8 < len(value) * 7:  # `ListRoute53HealthChecks` is made of words
             return True
-    return len(value) >= 20 and changes >= 2 and bool(_CONSONANTS.search(value))
+    return len(value) >= 20 and changes >= 2 and bool(_PATTERN.consonants.search(value))
 
 
 def _secret(match: re.Match[str]) -> str:
@@ -355,7 +291,7 @@ def is_slash_password(match: re.Match[str]) -> bool:
     value = match["v"]
     has_case = value.lower() != value and value.upper() != value
     return (
-        bool(_DIGIT.search(value))
+        bool(_PATTERN.digit.search(value))
         and (has_case or not value.replace("-", "").replace("_", "").isalnum())
         and (is_in_link(match) and "." not in value)
     )
@@ -365,14 +301,16 @@ def is_cookie(match: re.Match[str]) -> bool:
     """A cookie that identifies someone has a value that a machine made; `theme=dark; path=/` has none."""
     for pair in match["v"][:2000].split(";"):
         name, _, value = pair.strip().partition("=")
-        if len(value) >= 8 and not _NO_COOKIE.match(name) and not is_placeholder(value) and _is_strong(value):
+        if len(value) >= 8 and not _PATTERN.no_cookie.match(name) and not is_placeholder(value) and _is_strong(value):
             return True
     return False
 
 
 def is_header_token(match: re.Match[str]) -> bool:
     value = match["v"]
-    return not is_placeholder(value) and bool(_DIGIT.search(value)) and len(set(value)) >= 6 and "://" not in value
+    return (
+        not is_placeholder(value) and bool(_PATTERN.digit.search(value)) and len(set(value)) >= 6 and "://" not in value
+    )
 
 
 def is_encoded_login(match: re.Match[str]) -> bool:
@@ -415,4 +353,16 @@ def is_app_password(match: re.Match[str]) -> bool:
     groups = re.split(r"[ -]", match["v"])
     if len(groups) == 6:
         return scrambled(match["v"].replace(" ", ""))
-    return match[0].lower().startswith("app") or sum(not _VOWEL.search(group) for group in groups) > 1
+    return match[0].lower().startswith("app") or sum(not _PATTERN.vowel.search(group) for group in groups) > 1
+
+
+def holds_key(match: re.Match[str]) -> bool:
+    """`BEGIN … paste your key here … END` holds none: of base64 a third are capitals and a sixth are digits."""
+    letters = "".join(_PATTERN.base64.findall(match["body"]))
+    capitals = len(_PATTERN.capital.findall(letters))
+    return len(letters) >= 40 and capitals * 6 > len(letters) and bool(_PATTERN.digit.search(letters))
+
+
+def is_other_thing(text: str, start: int) -> bool:
+    """Whether what is said at a place of a text is said of a `password manager`, a `pass rate`."""
+    return bool(_PATTERN.other_thing.match(text, start))

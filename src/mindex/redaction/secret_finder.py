@@ -8,7 +8,7 @@ from mindex.redaction.column_values import find_column_values
 from mindex.redaction.disguises import fold_look_alikes, wrapped_end
 from mindex.redaction.patterns import RULES
 from mindex.redaction.random_tokens import find_random_tokens
-from mindex.redaction.rule import LIMIT, UNBROKEN, Find, Rule
+from mindex.redaction.tables import LIMIT, UNBROKEN, Find, Rule
 from mindex.redaction.user_rules import UserRule
 from mindex.word_cache import WordCache
 
@@ -87,43 +87,23 @@ def _found_by_hint(rule: Rule, text: str) -> list[int]:
     return []
 
 
-def _by_word(ranks: Iterable[int]) -> tuple[tuple[str, set[int]], ...]:
-    """The starts and hints of rules, in lower case, and the rules that have each of them.
+# A text without the sign that a word has is not searched for it.
+_SIGNS = ("_", "-", ".", ":", "=", "")
+
+
+def _rules_by_word() -> dict[str, list[tuple[str, set[int]]]]:
+    """The starts and hints of rules, in lower case and by a sign that each has, and the rules that have each of them.
 
     Of several words (`docker login`) the longest: what is looked up has no blank.
     """
     table: dict[str, set[int]] = {}
-    for rank in ranks:
-        rule = RULES[rank]
+    for rank, rule in enumerate(RULES):
         for words in sorted(rule.in_run[1]) if rule.find else (*rule.starts, *rule.hints):
             table.setdefault(max(words.lower().split(), key=len), set()).add(rank)
-    return tuple(table.items())
-
-
-# Words by a sign that each of them has: a text without the sign is not searched for them.
-_WordGroups = tuple[tuple[str, tuple[tuple[str, set[int]], ...]], ...]
-_SIGNS = ("_", "-", ".", ":", "=", "")
-
-
-def _tables(ranks: Iterable[int]) -> dict[tuple[bool, bool], _WordGroups]:
-    """The words of rules that can be in a text, by whether it has letters with a case, and whether it is ASCII."""
-    words = _by_word(ranks)
-    sign_of = {word: next(sign for sign in _SIGNS if sign in word) for word, _ in words}
-    return {
-        (cased, is_ascii): tuple(
-            (
-                sign,
-                tuple(
-                    (word, found)
-                    for word, found in words
-                    if sign_of[word] == sign and (cased or not word.islower()) and (word.isascii() or not is_ascii)
-                ),
-            )
-            for sign in _SIGNS
-        )
-        for cased in (True, False)
-        for is_ascii in (True, False)
-    }
+    by_sign: dict[str, list[tuple[str, set[int]]]] = {sign: [] for sign in _SIGNS}
+    for word, found in table.items():
+        by_sign[next(sign for sign in _SIGNS if sign in word)].append((word, found))
+    return by_sign
 
 
 _NEAR_WORDS = {
@@ -131,8 +111,7 @@ _NEAR_WORDS = {
     for word in frozenset[str]().union(*(rule.in_run[0] for rule in RULES))
 }
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ALL = _tables(range(len(RULES)))
-_SHORT = _tables(rank for rank, rule in enumerate(RULES) if rule.unbroken < UNBROKEN)
+_WORDS = _rules_by_word()
 # The starts of a rule that can be in a text of ASCII.
 _ASCII_STARTS = tuple(tuple(filter(str.isascii, rule.starts)) for rule in RULES)
 _NONE: frozenset[int] = frozenset()
@@ -145,25 +124,19 @@ _MAY_BE_NEAR = re.compile(r"[0-9]|[^\W_][!#$%&*+?~^@§€][^\W_]")
 def _possible_rules(lowered: str, runs: Iterable[str]) -> frozenset[int]:
     """Return the rules whose starts or hints may be in a text: of 240 a paragraph has 15, a sentence one."""
     if any(map(lowered.__contains__, _MAY_WRAP)):
-        return _ranks(_ALL, lowered).union(*filter(None, map(_near_rules_of_run, runs)))
+        return _rules_in(lowered).union(*filter(None, map(_near_rules_of_run, runs)))
     return _NONE.union(*filter(None, map(_rules_of_run, runs)))
 
 
-def _ranks(tables: dict[tuple[bool, bool], _WordGroups], lowered: str) -> frozenset[int]:
-    groups = tables[lowered.islower(), lowered.isascii()]
-    return _NONE.union(
-        *[ranks for sign, words in groups if sign in lowered for word, ranks in words if word in lowered]
-    )
+def _rules_in(lowered: str) -> frozenset[int]:
+    likely = (words for sign, words in _WORDS.items() if sign in lowered)
+    return _NONE.union(*[ranks for words in likely for word, ranks in words if word in lowered])
 
 
 def _find_rules_of_run(run: str) -> frozenset[int]:
     """The rules of which a run without blanks has a start or a hint, but those that match only longer runs."""
-    lowered = _lower(run)
-    near = _find_near_rules_of_run(run)
-    if len(run) >= UNBROKEN:
-        return _ranks(_ALL, lowered) | near
-    ranks = _ranks(_SHORT, lowered)
-    return near.union(rank for rank in ranks if RULES[rank].unbroken <= len(run)) if ranks else near
+    found = (rank for rank in _rules_in(_lower(run)) if RULES[rank].unbroken <= len(run))
+    return _find_near_rules_of_run(run).union(found)
 
 
 def _find_near_rules_of_run(run: str) -> frozenset[int]:

@@ -1,12 +1,14 @@
 """An edit: one change of one record as it travels between machines, and its line of JSON.
 
-It names what it changed and nothing else, so that edits of different properties go together. A line ends with a
-checksum; a reader ignores a line that was cut off or changed on its way.
+It names what it changed and nothing else, so that edits of different properties go together. Changes of JSON objects
+are changes of places in them: two machines that change different places of one object both keep theirs. Lists and plain
+values are changed whole. A line ends with a checksum; a reader ignores a line that was cut off or changed on its way.
+Secrets are removed before an edit leaves a machine, and once more where it comes in.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, cast
 
@@ -14,11 +16,73 @@ from mindex.clock import FIRST_MS, LAST_MS
 from mindex.datatypes import Kind, Record
 from mindex.datatypes.record_properties import ENTRY_PROPERTIES
 from mindex.nul import without_nul
-from mindex.sync.field_changes import MISSING, FieldChange
+from mindex.redaction.json_values import redact_value
+from mindex.redaction.redactor import Redactor
 from mindex.sync.stamps import is_stamp
-from mindex.transfer.importers.json_lines import MAX_VALUES
-from mindex.transfer.jsonl_rows import InvalidRow, decode_row, encode_value
+from mindex.transfer.importers.source_files import MAX_VALUES
+from mindex.transfer.jsonl_format import InvalidRow, decode_row, encode_value
 from mindex.values import dataclass
+
+MISSING = object()  # the value of a place that is not there
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """The new value at a path of names; MISSING removes it. An empty object only makes sure that there is one."""
+
+    path: tuple[str, ...]
+    value: object = MISSING
+
+
+def field_changes(before: object, after: object, path: tuple[str, ...] = ()) -> Iterator[FieldChange]:
+    """Yield what makes one object of another, in the order of its names."""
+    if not isinstance(after, Mapping):
+        if before is MISSING or type(before) is not type(after) or before != after:
+            yield FieldChange(path, after)
+        return
+    if not isinstance(before, Mapping):
+        before = {}
+        if path and not after:
+            yield FieldChange(path, {})
+    for name in before:
+        if name not in after:
+            yield FieldChange((*path, name))
+    for name, value in after.items():
+        yield from field_changes(before.get(name, MISSING), value, (*path, name))
+
+
+def value_at(fields: object, path: Sequence[str]) -> Any:
+    """The value at a path; MISSING if there is none."""
+    for name in path:
+        if not isinstance(fields, Mapping) or name not in fields:
+            return MISSING
+        fields = fields[name]
+    return fields
+
+
+def with_changes(fields: Mapping[str, object], changes: Sequence[FieldChange]) -> dict[str, object]:
+    """Return an object with changes applied in their order. Never fails: what is in the way of a path is replaced."""
+    result = dict(fields)
+    for change in changes:
+        _apply(result, change)
+    return result
+
+
+def _apply(fields: dict[str, Any], change: FieldChange) -> None:
+    *parents, name = change.path
+    for parent in parents:
+        below = fields.get(parent)
+        if not isinstance(below, Mapping) and change.value is MISSING:
+            return
+        fields[parent] = dict(below) if isinstance(below, Mapping) else {}
+        fields = fields[parent]
+    if change.value is MISSING:
+        fields.pop(name, None)
+    elif change.value == {} and isinstance(change.value, Mapping):
+        fields[name] = dict(fields[name]) if isinstance(fields.get(name), Mapping) else {}
+    else:
+        fields[name] = change.value
+
 
 VERSION = 1
 _ID = re.compile(r"[a-z0-9]{4,64}")
@@ -77,7 +141,7 @@ def encode_edit(edit: Edit) -> str:
     if edit.purged:
         return compact({**line, "purged": True})
     if edit.origin is not None:
-        line["new"] = dict(zip(("kind", "agent", "created_at"), _origin_values(edit.origin), strict=True))
+        line["new"] = {name: getattr(edit.origin, name) for name in ("kind", "agent", "created_at")}
     line["at"] = edit.at
     line |= {name: getattr(edit, name) for name in _TEXTS if getattr(edit, name)}
     if edit.values:
@@ -91,10 +155,6 @@ def encode_edit(edit: Edit) -> str:
     if edit.told_at is not None:
         line["told_at"] = edit.told_at
     return compact(line)
-
-
-def _origin_values(origin: Origin) -> tuple[str, str, int]:
-    return origin.kind, origin.agent, origin.created_at
 
 
 def compact(value: object) -> str:
@@ -231,3 +291,80 @@ def _over(over: object) -> dict[str, str]:
 def encoded_value(record: Record, name: str) -> object:
     """A property of a record as JSON has it."""
     return encode_value(_SETTABLE_NAMES[name].value, getattr(record, name))
+
+
+_REDACTED = frozenset(one.name for one in ENTRY_PROPERTIES if one.redacted)
+
+
+def redact_edit(edit: Edit, redactor: Redactor) -> tuple[Edit, tuple[str, ...]]:
+    """Return the edit without its secrets, and their kinds. The redactor must not be strict."""
+    together = "\n".join(_texts(edit))
+    # A line break is to every pattern what the end of a text is: searching all texts at once misses none.
+    if redactor.redact_text(together) == together:
+        return edit, ()
+    kinds: dict[str, None] = {}
+
+    def redacted(text: str) -> str:
+        result = redactor.redact(text)
+        kinds.update(dict.fromkeys(result.redacted))
+        return result.text
+
+    values = {name: _value(name, value, redacted) for name, value in edit.values.items()}
+    clean = replace(
+        edit,
+        by=redacted(edit.by),
+        reason=redacted(edit.reason),
+        values=_without_parts(edit.values.get("text"), values),
+        fields=tuple(_field(one, redacted) for one in edit.fields),
+    )
+    return clean, tuple(kinds)
+
+
+def _without_parts(text: object, clean: dict[str, object]) -> dict[str, object]:
+    """The values without names that occurred only in the removed text: a secret may be taken for one."""
+    left = clean.get("text")
+    if not isinstance(text, str) or not isinstance(left, str) or text == left:
+        return clean
+    return {
+        name: tuple(one for one in value if one not in text or one in left) if isinstance(value, tuple) else value
+        for name, value in clean.items()
+    }
+
+
+def _value(name: str, value: object, redacted: Callable[[str], str]) -> object:
+    if name not in _REDACTED:
+        return value
+    if isinstance(value, tuple):
+        return tuple(filter(None, map(redacted, value)))
+    return redacted(value) if isinstance(value, str) else value
+
+
+def _field(change: FieldChange, redacted: Callable[[str], str]) -> FieldChange:
+    path = tuple(map(redacted, change.path))
+    if change.value is MISSING:
+        return FieldChange(path)
+    return FieldChange(path, redact_value(change.value, redacted, path[-1]))
+
+
+def _texts(edit: Edit) -> Iterator[str]:
+    """Every text of an edit that may hold a secret, with its name in front, as it is redacted."""
+    yield from (edit.by, edit.reason)
+    for name, value in edit.values.items():
+        if name in _REDACTED:
+            yield from (value,) if isinstance(value, str) else map(str, value) if isinstance(value, tuple) else ()
+    for change in edit.fields:
+        yield from change.path
+        if change.value is not MISSING:
+            yield from _within(change.path[-1], change.value)
+
+
+def _within(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _within(str(key), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _within(name, inner)
+    elif value is not None:
+        yield f"{name}: {value}"

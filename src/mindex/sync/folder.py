@@ -11,14 +11,14 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO
 
-from mindex.datatypes.sync import IgnoredLine
+from mindex.datatypes.transfer import IgnoredLine, SkippedRow
 from mindex.errors import MindexError, NotFoundError
 from mindex.private_files import open_private, shared_permissions
 from mindex.regular_files import NOT_THROUGH_LINKS, open_regular
 from mindex.sync.edits import checked_line, head_of
 from mindex.temporary_files import replaced_file
-from mindex.transfer.jsonl_export import LONGEST_LINE
-from mindex.transfer.jsonl_rows import InvalidRow
+from mindex.transfer.importers.source_files import read_lines as lines_of
+from mindex.transfer.jsonl_format import InvalidRow
 from mindex.values import dataclass
 
 _MACHINE = re.compile(r"[a-z0-9]{12}")
@@ -108,23 +108,17 @@ def read_lines(segment: Segment, position: Position = Position()) -> Iterator[Re
     Begins at the start of the file where the line before the position is another one than it was. Raises OSError.
     """
     with open_regular(segment.path) as file:
-        offset, number = position.offset, position.lines
+        offset, lines = position.offset, position.lines
         if offset and not _continues(file, position):
-            offset = number = 0
+            offset = lines = 0
         file.seek(offset)
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            offset += len(line)
+        for number, line in lines_of(file, lines):
+            offset = file.tell()
+            if isinstance(line, SkippedRow):
+                yield ReadLine(number, offset, reason=line.reason)
+                continue
             if not line.endswith(b"\n"):
-                if len(line) <= LONGEST_LINE:
-                    return
-                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                    offset += len(rest)
-                offset += len(rest)
-                yield ReadLine(number, offset, reason=f"it is longer than {LONGEST_LINE // 2**20} MiB")
-                continue
-            if not line.strip():
-                continue
+                return
             try:
                 json, checksum = checked_line(line)
             except InvalidRow as error:
@@ -206,16 +200,12 @@ def rewrite(segment: Segment, dropped: frozenset[str]) -> None:
     The new one is there also when it is empty, so that no number is used twice. Killed in between, both are there, and
     the next call of this function removes the old one. Raises OSError.
     """
-    kept = [line.data for line in read_lines(segment) if not line.reason and _stamp(line.data) not in dropped | {""}]
+    whole = [line.data for line in read_lines(segment) if not line.reason]
+    kept = [line for line in whole if (head := head_of(line)) and head[0] not in dropped]
     with replaced_file(_path(segment.path.parent, _last_number(segment.path.parent) + 1)) as file:
         file.writelines(kept)
         Path(file.name).chmod(shared_permissions(segment.path.parent.parent) & 0o660)
     segment.path.unlink()
-
-
-def _stamp(line: bytes) -> str:
-    head = head_of(line)
-    return head[0] if head else ""
 
 
 def _last_number(folder: Path) -> int:

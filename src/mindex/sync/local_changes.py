@@ -1,7 +1,13 @@
-"""The changes of this machine as edits: each change of the history that is not sent yet gets a stamp."""
+"""The changes of this machine as edits: each change of the history that is not sent yet gets a stamp.
+
+Changes whose stamps are out of range, more than a day ahead of this machine's clock, can get new stamps. They are in
+databases of mindex 0.1.0, which took in any stamp, and of machines whose own clock was wrong. Other machines keep such
+changes for later. All changes keep their order, so no record changes here; as the changes get stamps of this machine,
+all others receive them, and know the copies that several machines make of one change as the same.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
@@ -11,12 +17,10 @@ from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.rules.changes import UNDO_OF
 from mindex.store.sync_rows import SyncRow
-from mindex.sync.edits import Edit, decode_edit, encode_edit
-from mindex.sync.field_changes import value_at
+from mindex.sync.edits import Edit, decode_edit, encode_edit, redact_edit, value_at
 from mindex.sync.merge import Merge, difference, merge
-from mindex.sync.redact_edit import redact_edit
-from mindex.sync.stamps import next_stamp
-from mindex.transfer.jsonl_rows import InvalidRow, reason_of
+from mindex.sync.stamps import machine_of, next_stamp, stamp_limit
+from mindex.transfer.jsonl_format import InvalidRow, reason_of
 
 _PAGE = 500
 _UNDO = re.compile(rf"{UNDO_OF}(\d{{1,18}})")
@@ -130,3 +134,59 @@ class LocalChanges:
         if number not in stamps and (undone := self.store.entries.change(number)) is not None:
             stamps.update((row.change, row.stamp) for row in self.store.sync.of_records([undone.record]))
         return stamps.get(number, "")
+
+
+_BATCH = 500
+
+
+def out_of_range(stamps: Collection[str], now: int) -> list[str]:
+    """Return the stamps that are more than a day ahead of a time, in order."""
+    limit = stamp_limit(now)
+    return sorted(stamp for stamp in stamps if stamp >= limit)
+
+
+def restamp(store: Store, own: Collection[str], machine: str, now: int) -> int:
+    """Restamp all changes that are out of range, in the caller's transaction. Returns how many there were.
+
+    Changes of this machine (under its `own` ids) come just above the highest stamp in range, those of others at the
+    time at which they were received.
+    """
+    known = store.sync.stamps()
+    stamps = out_of_range(known, now)
+    latest = max(known.difference(stamps), default="")
+    renamed: dict[str, str] = {}
+    for start in range(0, len(stamps), _BATCH):
+        batch = stamps[start : start + _BATCH]
+        rows = []
+        for row in store.sync.with_stamps(batch):
+            is_own = machine_of(row.stamp) in own
+            at = now if not latest else 0 if is_own else _received_at(store, row, now)
+            latest = renamed[row.stamp] = next_stamp(latest, at, machine)
+            rows.append(SyncRow(latest, row.record, _renamed(row.line, renamed, now), row.change))
+        store.sync.drop(batch)
+        store.sync.put(rows)
+    return len(stamps)
+
+
+def _received_at(store: Store, row: SyncRow, now: int) -> int:
+    """When a change was received: after it was made, and after the change before it in the history of this database.
+
+    The time itself is not stored. Times after `now` are those of a wrong clock.
+    """
+    times = [decode_edit(row.line).at] if row.line else []
+    for number in range(row.change - 1, 0, -1):
+        before = store.entries.change(number)
+        if before is not None and before.at <= now:
+            times.append(before.at)
+            break
+    return max((at for at in times if at <= now), default=0)
+
+
+def _renamed(line: str, renamed: Mapping[str, str], now: int) -> str:
+    """The line of a change with new stamps; a stamp out of range whose change is not in the database is left out."""
+    if not line:
+        return ""
+    edit = decode_edit(line)
+    limit = stamp_limit(now)
+    of, undoes = (renamed.get(stamp, stamp if stamp < limit else "") for stamp in (edit.of, edit.undoes))
+    return encode_edit(replace(edit, stamp=renamed[edit.stamp], of=of, undoes=undoes))

@@ -17,10 +17,19 @@ from mindex.errors import MindexError
 from mindex.ids import short_hash
 from mindex.store.export_rows import ExportRow
 from mindex.store.sync_rows import MergedChange
-from mindex.sync.edits import SETTABLE, Edit, Origin, compact, encoded_value
-from mindex.sync.field_changes import MISSING, field_changes, value_at, with_changes
-from mindex.transfer.import_checks import check_row
-from mindex.transfer.jsonl_rows import InvalidRow, reason_of
+from mindex.sync.edits import (
+    MISSING,
+    SETTABLE,
+    Edit,
+    Origin,
+    compact,
+    encoded_value,
+    field_changes,
+    value_at,
+    with_changes,
+)
+from mindex.transfer.imported_rows import check_row
+from mindex.transfer.jsonl_format import InvalidRow, reason_of
 from mindex.values import dataclass
 
 # Changed with every edit, or with the property before it: not a separate conflict.

@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mindex.datatypes import Record
-from mindex.datatypes.sync import HeldLines, IgnoredLine, SyncConflict
+from mindex.datatypes.transfer import HeldLines, IgnoredLine, SyncConflict
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.sync_rows import MergedRecord, SyncRow
-from mindex.sync.clocks import Clocks
-from mindex.sync.edits import Edit, decode_edit, encode_edit
+from mindex.sync.edits import Edit, decode_edit, encode_edit, redact_edit
 from mindex.sync.folder import Position, ReadLine, Segment, read_lines
 from mindex.sync.local_changes import LocalChanges
 from mindex.sync.merge import Merge, merge
-from mindex.sync.redact_edit import redact_edit
-from mindex.sync.stamps import machine_of, stamp_limit, time_of
-from mindex.transfer.jsonl_rows import InvalidRow
+from mindex.sync.stamps import Clocks, machine_of, stamp_limit, time_of
+from mindex.transfer.jsonl_format import InvalidRow
 
 _BATCH = 500  # lines that are merged in one transaction
 

@@ -31,14 +31,17 @@ def unify(store: Store, ids: Iterable[str]) -> tuple[SameRecords, ...]:
 
     `ids` are the records that were changed by other machines.
     """
-    found = []
+    found: list[SameRecords] = []
     for id_ in sorted(ids):
         with store.entries.transaction():
-            while (pair := _same(store, id_)) is not None:
-                found.append(pair)
+            pairs, left = [], id_
+            while (pair := _same(store, left)) is not None:
+                pairs.append(pair)
                 _retire(store, pair)
-                if pair.retired.id == id_:
-                    break
+                left = pair.kept.id
+            for pair in pairs:  # not before the last one is retired: no store changes one of two live equal memories
+                _complete(store, pair)
+            found += pairs
     return tuple(found)
 
 
@@ -63,24 +66,27 @@ def _age(record: Record) -> tuple[int, str]:
 
 
 def _retire(store: Store, pair: SameRecords) -> None:
-    kept, retired = pair.kept, pair.retired
-    reason = f"the same as {kept.id}, from another machine"
     with store.entries.transaction() as now:
         store.entries.revise(
-            retired.id,
-            lambda record: replace(record, retired_at=now, superseded_by=kept.id),
+            pair.retired.id,
+            lambda record: replace(record, retired_at=now, superseded_by=pair.kept.id),
             by=_BY,
             action="supersede",
-            reason=reason,
+            reason=f"the same as {pair.kept.id}, from another machine",
         )
-        if (together := _together(kept, retired)) != kept:
-            store.entries.revise(
-                kept.id,
-                lambda _: together,
-                by=_BY,
-                action="update",
-                reason=f"with what only {retired.id} had, from another machine",
-            )
+
+
+def _complete(store: Store, pair: SameRecords) -> None:
+    """Give the record that stays what only the other one has, which may be a record that was retired before it."""
+    kept, retired = (store.retrieval.record(one.id) or one for one in (pair.kept, pair.retired))
+    if (together := _together(kept, retired)) != kept:
+        store.entries.revise(
+            kept.id,
+            lambda _: together,
+            by=_BY,
+            action="update",
+            reason=f"with what only {retired.id} had, from another machine",
+        )
 
 
 def _together(kept: Record, retired: Record) -> Record:

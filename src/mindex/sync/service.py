@@ -14,14 +14,13 @@ from pathlib import Path
 
 from mindex.clock import now_ms, to_iso
 from mindex.datatypes import Check, Progress, Report
-from mindex.datatypes.sync import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
+from mindex.datatypes.transfer import IgnoredLine, SyncConflict, SyncMachine, SyncReport, SyncStatus
 from mindex.embedding.queue import EmbeddingQueue
 from mindex.errors import MindexError
 from mindex.ids import new_id
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.sync_rows import SyncRow
-from mindex.sync.clocks import Clocks, check_clock
 from mindex.sync.edits import decode_edit, file_line
 from mindex.sync.folder import (
     Position,
@@ -32,11 +31,10 @@ from mindex.sync.folder import (
     rewrite,
     write_lines,
 )
-from mindex.sync.local_changes import LocalChanges
+from mindex.sync.local_changes import LocalChanges, out_of_range, restamp
 from mindex.sync.receiver import Receiver
-from mindex.sync.restamp import out_of_range, restamp
 from mindex.sync.same_records import SameRecords, restore_circles, unify
-from mindex.sync.stamps import machine_of, stamp_limit, time_of
+from mindex.sync.stamps import Clocks, check_clock, machine_of, stamp_limit, time_of
 
 _BATCH = 500  # lines that are merged in one transaction
 _MACHINES, _OFFSETS = "machines", "offsets"  # names of facts in the store

@@ -16,7 +16,7 @@ from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
 from mindex.store.export_rows import ExportRow, ExportSnapshot
 from mindex.temporary_files import replaced_file, temporary_folder
-from mindex.transfer import jsonl_export, markdown_export
+from mindex.transfer import jsonl_format, markdown_export
 from mindex.transfer.imported_collections import ImportedCollection, imported_collections
 
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")
@@ -112,7 +112,7 @@ def _export_jsonl(
 ) -> ExportReport:
     opened = _opened(target) if isinstance(target, Path) else contextlib.nullcontext(target)
     with opened as file:
-        for lines in jsonl_export.export_lines(snapshot, imported):
+        for lines in jsonl_format.export_lines(snapshot, imported):
             file.write(lines)
         file.flush()
     chunks = sum(one.chunks for one in imported)

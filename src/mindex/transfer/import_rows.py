@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from mindex.clock import to_iso
 from mindex.datatypes import Progress, Record, Report
@@ -21,18 +21,26 @@ from mindex.nul import without_nul
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ImportPreview, Link, RestoreOptions, RestoreOutcome
-from mindex.transfer.import_agents import AgentMapping, NewIds
-from mindex.transfer.import_checks import check_row
-from mindex.transfer.import_redaction import names_hold_secret, redact_document, redact_row, rows_with_secrets
 from mindex.transfer.imported_collections import DocumentRows, DocumentWriter
+from mindex.transfer.imported_rows import (
+    AgentMapping,
+    NewIds,
+    check_row,
+    names_hold_secret,
+    redact_document,
+    redact_row,
+    rows_with_secrets,
+)
 from mindex.transfer.importer_base import ExportRow, Importer, OtherRows, ReadRow, SkippedRow
-from mindex.transfer.jsonl_rows import InvalidRow, reason_of
+from mindex.transfer.jsonl_format import InvalidRow, reason_of
 
 _BATCH = 500
 _BATCH_CHARACTERS = 4_000_000
 _MAX_REASONS = 5  # of a table
 _UNREADABLE = "unreadable"  # the table of rows that are in none
 _Outcome = Literal["stored", "merged", "dropped"]
+# The properties of a row that may be lost if a record with the same text is there.
+_COMPARED = tuple("type importance confidence source context tags entities created_at expires_at".split())
 _SEARCHED_TOGETHER = 50  # rows that are searched for secrets at once
 
 
@@ -133,17 +141,15 @@ def _batches(rows: Iterable[ReadRow]) -> Iterator[list[ReadRow]]:
 class _TableCounts:
     """What became of the rows of one table so far."""
 
-    read: int = 0
-    stored: int = 0
-    merged: int = 0
-    dropped: int = 0
+    became: Counter[_Outcome] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     remarks: dict[str, None] = field(default_factory=dict)
 
     def report(self, table: str) -> TableReport:
         reasons = [f"{reason} ({count:,})" for reason, count in self.reasons.items()]
         why = (*_first(reasons), *self.remarks)
-        return TableReport(table, self.read, self.stored, self.merged, self.dropped, why)
+        stored, merged, dropped = (self.became[one] for one in get_args(_Outcome))
+        return TableReport(table, self.became.total(), stored, merged, dropped, why)
 
 
 def _first(reasons: list[str]) -> list[str]:
@@ -185,7 +191,8 @@ class _ImportRun:
                 self._count_others(row)
             else:
                 entries.append(row)
-        rows = self._assigned(self._redacted(self._valid(entries)))
+        valid = self._redacted(self._valid(entries))
+        rows = [self.new_ids.assign(row, self.agents.target(row.record.agent)) for row in valid]
         outcomes = self.store.entries.restore_rows(rows, self.restore_options, self.preview)
         links = []
         for row, outcome in zip(rows, outcomes, strict=True):
@@ -216,24 +223,21 @@ class _ImportRun:
             self._account(row, "stored" if new else "merged")
 
     def _count_others(self, others: OtherRows) -> None:
-        if not (others.dropped or others.remark):
-            return
-        counts = self.tables[others.table]
-        counts.read += others.dropped
-        counts.dropped += others.dropped
         if others.dropped:
-            counts.reasons[others.why] += others.dropped
+            self._count_rows(others.table, "dropped", others.dropped, others.why)
         if others.remark:
-            counts.remarks[others.remark] = None
+            self.tables[others.table].remarks[others.remark] = None
+
+    def _count_rows(self, table: str, became: _Outcome, count: int, why: str) -> None:
+        self.tables[table].became[became] += count
+        if why:
+            self.tables[table].reasons[why] += count
 
     def _account(self, row: ExportRow | SkippedRow, became: _Outcome, why: str = "") -> None:
         """Count a row for its table, and its parts for theirs."""
-        for table, count in {_table_of(row): 1, **row.parts}.items():
-            counts = self.tables[table]
-            counts.read += count
-            setattr(counts, became, getattr(counts, became) + count)
-            if why:
-                counts.reasons[why if table == _table_of(row) else "what they belong to was dropped"] += count
+        self._count_rows(_table_of(row), became, 1, why)
+        for table, count in row.parts.items():
+            self._count_rows(table, became, count, why and "what they belong to was dropped")
 
     def _valid(self, batch: Iterable[ExportRow | SkippedRow]) -> list[ExportRow]:
         rows = []
@@ -278,10 +282,6 @@ class _ImportRun:
             yield
         except (InvalidRow, RecursionError, MindexError) as error:
             self._drop(row, reason_of(error))
-
-    def _assigned(self, rows: list[ExportRow]) -> list[ExportRow]:
-        """Return the rows as those of their agents here."""
-        return [self.new_ids.assign(row, self.agents.target(row.record.agent)) for row in rows]
 
     def _count(self, row: ExportRow, outcome: RestoreOutcome) -> None:
         self.renumbered += outcome.renumbered
@@ -344,22 +344,13 @@ class _ImportRun:
 
 def _not_kept(row: ExportRow, kept: Record) -> dict[str, object]:
     """The values of a merged row that the record with the same text does not have, by name."""
-    own = row.record
-    values: dict[str, object] = {
-        name: value
-        for name in ("type", "importance", "confidence", "source", "context")
-        if (value := getattr(own, name)) and value != getattr(kept, name)
-    }
-    values |= {
-        name: missing
-        for name in ("tags", "entities")
-        if (missing := [one for one in getattr(own, name) if one not in getattr(kept, name)])
-    }
-    values |= {
-        name: to_iso(at)
-        for name in ("created_at", "expires_at")
-        if (at := getattr(own, name)) and at != getattr(kept, name)
-    }
+    own, values = row.record, dict[str, object]()
+    for name in _COMPARED:
+        value: Any = getattr(own, name)
+        there = getattr(kept, name)
+        lacking = [one for one in value if one not in there] if isinstance(value, tuple) else value
+        if lacking and lacking != there:
+            values[name] = to_iso(value) if name.endswith("_at") else lacking
     values |= {
         name: value for name, value in own.fields.items() if name != "foreign_ids" and value != kept.fields.get(name)
     }

@@ -40,15 +40,12 @@ class ImportedCollection:
 
 def imported_collections(store: Store) -> tuple[ImportedCollection, ...]:
     """Return the collections that were imported, with the number of their chunks."""
-    found = [one for one in store.files.collections() if one.imported]
-    return tuple(
-        ImportedCollection(store, one, sum(len(store.files.chunks(id_)) for id_ in _document_ids(store, one)))
-        for one in found
-    )
-
-
-def _document_ids(store: Store, collection: Collection) -> list[str]:
-    return [document.id for document in store.files.documents(collection.name).values()]
+    files, found = store.files, []
+    for one in files.collections():
+        if one.imported:
+            chunks = sum(len(files.chunks(document.id)) for document in files.documents(one.name).values())
+            found.append(ImportedCollection(store, one, chunks))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

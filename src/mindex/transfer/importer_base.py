@@ -1,16 +1,20 @@
-"""What an importer is: it reads one format and yields rows. Each module in `importers/` has one, named `importer`.
+"""What an importer is: it reads one format and yields rows. Which importers there are, and which of them a file needs.
 
-The rows of other programs are made with `foreign_id` and `memory_row`.
+Each module in `importers/` has one, named `importer`. The rows of other programs are made with `foreign_id` and
+`memory_row`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from mindex.datatypes import Record
 from mindex.datatypes.transfer import SkippedRow as SkippedRow
 from mindex.entries.summary import summarize
+from mindex.entry_points import CORE, RELEASED, is_registered, load, loaded_or_logged, names
+from mindex.errors import UsageError
 from mindex.ids import short_hash
 from mindex.store.base import Access
 from mindex.store.export_rows import Accesses as Accesses
@@ -107,3 +111,40 @@ def accesses(count: int | None, last_at: int | None, log: tuple[Access, ...] = (
     last = max([last_at or 0, *(one.at for one in log)])
     times = len(log) if count is None else min(max(0, count), _MAX_ACCESSES)
     return Accesses(times, last, log) if count or last else None
+
+
+def importer_names() -> tuple[str, ...]:
+    """Return the formats of this installation, in the order in which they are tried."""
+    return names("importers")
+
+
+def load_importer(name: str) -> Importer:
+    """Return the importer of a format by its name; the core's `a-b` is in `importers/a_b.py`.
+
+    Raises UsageError for an unknown name, ConfigError for one whose extension cannot be used.
+    """
+    owner = RELEASED["importers"].get(name)
+    if owner == CORE:
+        return cast(Importer, import_module(f"mindex.transfer.importers.{name.replace('-', '_')}").importer)
+    if owner is None and not is_registered("importers", name):
+        raise UsageError(f"nothing is known of '{name}'", f"import from one of {', '.join(importer_names())}")
+    return cast(Importer, load("importers", name))
+
+
+def found_data(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the data that other programs left where they keep it, with the importer of each."""
+    for name, importer in loaded_or_logged("importers"):
+        yield from ((name, place) for place in importer.places(folder) if importer.recognises(place))
+
+
+def detect_importer(path: Path) -> Importer:
+    """Return the importer that recognises a file or folder. Raises UsageError when there is none."""
+    extensions = dict(loaded_or_logged("importers"))
+    for name in importer_names():
+        if RELEASED["importers"].get(name) != CORE and name not in extensions:
+            continue  # it cannot be used, and the log says why
+        importer = extensions.get(name) or load_importer(name)
+        if importer.recognises(path):
+            return importer
+    what = "folder" if path.is_dir() else "file"
+    raise UsageError(f"unknown format of the {what} {path}", f"pass its format: --from {', '.join(importer_names())}")

@@ -13,12 +13,12 @@ from mindex.clock import to_iso
 from mindex.datatypes import Collection, Record
 from mindex.datatypes.record_properties import in_order
 from mindex.ids import short_hash
-from mindex.transfer.jsonl_rows import encode_value
+from mindex.transfer.jsonl_format import encode_value
 
 MARK = "exported by: mindex"
 OVERVIEW = "README.md"
 SEPARATOR = " · "
-_FACTS = {one.markdown_name or one.name: one for one in in_order("markdown")}
+FACTS = {one.markdown_name or one.name: one for one in in_order("markdown")}
 _AREAS = {"profile": "profile.md", "contact": "contacts.md", "project": "projects.md", "skill": "skills.md"}
 _PLAIN = re.compile(r"[\w.:+@/-]+")
 _BACKTICKS = re.compile(r"`+")
@@ -69,7 +69,7 @@ def head(record: Record) -> str:
 def section(record: Record) -> str:
     """Return the heading, the line of facts, the text and the fields of a record."""
     heading = _heading(record)
-    facts = {name: encode_value(one.value, getattr(record, one.name)) for name, one in _FACTS.items()}
+    facts = {name: encode_value(one.value, getattr(record, one.name)) for name, one in FACTS.items()}
     facts = {name: value for name, value in facts.items() if value not in (None, "", [])}
     if record.kind == "memory":  # its file says it
         facts.pop("type", None)

@@ -15,9 +15,9 @@ from mindex.store.base import Store
 from mindex.store.open import open_store
 from mindex.temporary_files import temporary_folder
 from mindex.transfer.export import export
-from mindex.transfer.format_detection import detect_importer, load_importer
-from mindex.transfer.import_agents import AgentMapping
 from mindex.transfer.import_rows import import_rows
+from mindex.transfer.imported_rows import AgentMapping
+from mindex.transfer.importer_base import detect_importer, load_importer
 
 
 class Transfer:

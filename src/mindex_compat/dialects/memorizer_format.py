@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from mcp_types import CallToolResult
 
+from mindex.clock import DAY_MS
 from mindex.mcp.dialect_parts import parse, parse_time, worded
 from mindex.mcp.tools import JsonObject, compact_json_result
 
@@ -27,7 +28,6 @@ FAMILIES: Mapping[Category, tuple[str, ...]] = {
 }
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-DAY_MS = 86_400_000
 _OPERATORS = re.compile(r'["(){}*:^+]')
 
 

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, CallToolResult
 from pydantic import BeforeValidator, Field, ValidationError
 
-from mindex.clock import now_ms
+from mindex.clock import DAY_MS, now_ms
 from mindex.datatypes import Answer, Guidance, Record
 from mindex.errors import MindexError, NotFoundError, UsageError
 from mindex.mcp.dialect import NO_IMPORTANCE_BOOST, Dialect
@@ -34,9 +34,8 @@ from mindex.mcp.dialect_parts import (
     parse_time,
 )
 from mindex.mcp.tools import READS, REFRESHES, Omitted, Toolset, json_result, tool, tool_result
-from mindex_compat.dialects.memory_mcp_defaults import DAY_MS, FAMILIES, Family, classify, days_kept, moment_after
-from mindex_compat.dialects.memory_mcp_entities import entity_types
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, memory_row, recall_text, recalled_ids
+from mindex_compat.dialects.memory_mcp_rules import FAMILIES, Family, classify, days_kept, entity_types, moment_after
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from mindex.clock import to_iso
 from mindex.datatypes import Answer, Record
 from mindex.mcp.dialect_parts import Json, RankingSignals, summary_of, worded
 from mindex.mcp.tools import JsonObject
-from mindex_compat.dialects.memory_mcp_defaults import family_of
+from mindex_compat.dialects.memory_mcp_rules import family_of
 
 # How many characters of the query the result repeats.
 _MAX_ECHO = 200

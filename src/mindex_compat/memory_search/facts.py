@@ -9,9 +9,8 @@ from mindex import Memory
 from mindex.clock import to_iso
 from mindex.datatypes import Record
 from mindex.errors import NotFoundError, UsageError
-from mindex_compat.memory_search.passages import PROGRAM
+from mindex_compat.memory_search.passages import PROGRAM, memories_of
 
-_PAGE = 1_000
 _SOURCE = f"{PROGRAM}:facts:"
 
 
@@ -32,13 +31,9 @@ class Fact:
 
 def matching(memory: Memory, pattern: str) -> list[Fact]:
     """Return the facts whose key matches a pattern with `*` and `?`, by key."""
-    scope, found, offset = memory.filters(kinds=["memory"]), [], 0
-    while records := memory.entries.page(scope, limit=_PAGE, offset=offset).records:
-        offset += len(records)
-        for record in records:
-            key = record.source.removeprefix(_SOURCE)
-            if record.source.startswith(_SOURCE) and fnmatchcase(key, pattern.replace("[", "[[]")):
-                found.append(Fact(key, str(record.fields.get("value", "")), record))
+    named = ((one.source.removeprefix(_SOURCE), one) for one in memories_of(memory) if one.source.startswith(_SOURCE))
+    wanted = pattern.replace("[", "[[]")
+    found = [Fact(key, str(one.fields.get("value", "")), one) for key, one in named if fnmatchcase(key, wanted)]
     return sorted(found, key=lambda fact: fact.key)
 
 

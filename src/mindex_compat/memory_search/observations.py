@@ -8,49 +8,13 @@ import re
 from collections.abc import Sequence
 
 from mindex.mcp.dialect_parts import extract_entities
+from mindex_compat.tables import load_table, patterns
 
 TYPES = ("bugfix", "feature", "decision", "preference", "learning", "config", "architecture", "reference")
 MAX_CONCEPTS = 20
 _PHRASE, _WORD, _LEAST = 2, 1, 2
 # Type → what names it, and words that hint at it. What comes first wins between equals.
-_PATTERNS = {
-    "bugfix": (
-        r"known (?:issue|bug|problem)s?\b|\b(?:bug|issue|problem|symptom|root cause)\s*:|\bbug ?fix\b|\bfix(?:ed|es)\b"
-        r"|\b(?:crash(?:es|ed)|regression)\b",
-        r"\bcrash|\berror|\bexception\b|\bfail(?:s|ed|ure)\b|\bworkaround\b|\bbug\b|\bbroken\b",
-    ),
-    "feature": (
-        r"\bnew feature\b|\bfeature\s*:|\b(?:implemented|introduced)\b|\badd(?:ed|s) support\b",
-        r"\badded\b|\bsupports\b|\brelease[sd]?\b|\benhance",
-    ),
-    "decision": (
-        r"\bdecision\s*:|\bwe (?:decided|agreed|chose)\b|\b(?:decided|opted) (?:to|on|for)\b|\bstatus\s*:\s*accepted\b",
-        r"\bdecided\b|\bdecisions?\b|\bchose\b|\btrade-?off|\binstead of\b",
-    ),
-    "preference": (
-        r"\bprefer(?:s|red|ence)?\b|\b(?:i|we) (?:always|never|like|dislike)\b",
-        r"\balways\b|\bnever\b|\bfavou?rite\b",
-    ),
-    "learning": (
-        r"\b(?:lesson|lessons) learn(?:ed|t)\b|\bi (?:learned|learnt|realized|discovered)\b|\btil\b|\bturns out\b",
-        r"\blearn(?:ed|t)\b|\bnoticed\b|\bdiscovered\b|\binsight\b",
-    ),
-    "config": (
-        r"\bconfig(?:uration)?\s*:|\benvironment variables?\b|\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\s*=|\bset(?:ting)?s?\s*:",
-        r"\bconfig|\bsettings?\b|\bdefaults? to\b|\.(?:toml|ya?ml|env|ini)\b",
-    ),
-    "architecture": (
-        r"\barchitecture\b|\bdata flow\b|\bsystem design\b|\bcomponents?\s*:|```mermaid",
-        r"\bpipeline\b|\blayers?\b|\bmodules?\b|\bschema\b|\bservices?\b",
-    ),
-    "reference": (
-        r"\b(?:api|command) reference\b|\bsee also\b|\breference\s*:|\bcheat ?sheet\b",
-        r"https?://|\bdocs?\b|\bmanual\b|\bglossary\b",
-    ),
-}
-_COMPILED = {
-    type_: tuple(re.compile(one, re.IGNORECASE | re.MULTILINE) for one in pair) for type_, pair in _PATTERNS.items()
-}
+_PATTERNS = {type_: patterns(row, re.MULTILINE | re.IGNORECASE) for type_, row in load_table("observations").items()}
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]{2,40})`")
 _NAME = re.compile(r"[A-Za-z][\w.+-]*")
@@ -61,9 +25,9 @@ def observation_type(text: str, headings: str = "") -> str:
     shown = "\n".join((headings, *_HEADING.findall(text)))
     body = _HEADING.sub("", text)
     scores = {
-        type_: _PHRASE * (len(phrase.findall(body)) + bool(phrase.search(shown) or _named(type_, shown)))
-        + _WORD * min(len(word.findall(body)), 2)
-        for type_, (phrase, word) in _COMPILED.items()
+        type_: _PHRASE * (len(of["phrase"].findall(body)) + bool(of["phrase"].search(shown) or _named(type_, shown)))
+        + _WORD * min(len(of["word"].findall(body)), 2)
+        for type_, of in _PATTERNS.items()
     }
     best = max(scores, key=scores.__getitem__)
     return best if scores[best] >= _LEAST else ""

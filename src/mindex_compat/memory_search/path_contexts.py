@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-from mindex.errors import ConfigError, NotFoundError
-from mindex.temporary_files import replaced_file
-from mindex.user_folders import default_database
+from mindex.errors import NotFoundError
+from mindex_compat.memory_search.state_files import read_state, write_state
+
+_STATE = "contexts"
 
 
 def descriptions() -> Mapping[str, str]:
     """Return the described paths, and what each is about."""
-    path = _file()
-    try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"cannot read {path}: {error}", "repair or remove it") from None
-    return {str(key): str(value) for key, value in held.items()} if isinstance(held, dict) else {}
+    return {key: str(value) for key, value in read_state(_STATE).items()}
 
 
 def describe(path: Path, description: str) -> None:
@@ -31,17 +24,10 @@ def describe(path: Path, description: str) -> None:
     known.pop(key, None)
     if description:
         known[key] = " ".join(description.split())
-    file = _file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with replaced_file(file) as out:
-        out.write(json.dumps(known, ensure_ascii=False, indent=1).encode())
+    write_state(_STATE, known)
 
 
 def described(file: str, known: Mapping[str, str]) -> tuple[str, ...]:
     """Return what the folders above a file, and the file itself, are about, the outermost first."""
     path = PurePath(file)
     return tuple(known[str(one)] for one in reversed((path, *path.parents)) if str(one) in known)
-
-
-def _file() -> Path:
-    return default_database().parent / "memory-search-contexts.json"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from mindex.config import load_settings
-from mindex.errors import ConfigError, NotFoundError, UsageError
-from mindex.temporary_files import replaced_file
+from mindex.errors import NotFoundError, UsageError
 from mindex.user_folders import default_database
+from mindex_compat.memory_search.state_files import read_state, write_state
+
+_STATE = "modes"
 
 # Its keys → settings of mindex. `topK` and `chunkSize` have no counterpart: a limit is an option of a search.
 SETTINGS: Mapping[str, str] = {
@@ -52,16 +53,13 @@ def setting_of(key: str) -> str:
 class Modes:
     """Named profiles of settings, one of which may be active, in a file beside the default database."""
 
-    def __init__(self) -> None:
-        self._path = default_database().parent / "memory-search-modes.json"
-
     def all(self) -> dict[str, dict[str, str]]:
-        modes = self._read().get("modes")
+        modes = read_state(_STATE).get("modes")
         return modes if isinstance(modes, dict) else {}
 
     @property
     def active(self) -> str:
-        return str(self._read().get("active") or "")
+        return str(read_state(_STATE).get("active") or "")
 
     def options(self) -> Mapping[str, object]:
         """Return the settings of the active mode."""
@@ -73,13 +71,13 @@ class Modes:
         if not name.strip() or not given:
             raise UsageError("a mode needs a name and settings", "write `mindex ms mode create NAME --set KEY=VALUE`")
         load_settings(given)
-        self._write({"active": self.active, "modes": {**self.all(), name: given}})
+        write_state(_STATE, {"active": self.active, "modes": {**self.all(), name: given}})
 
     def activate(self, name: str) -> None:
         """Use a mode from now on; '' uses none. Raises NotFoundError."""
         if name:
             self.named(name)
-        self._write({"active": name, "modes": self.all()})
+        write_state(_STATE, {"active": name, "modes": self.all()})
 
     def named(self, name: str) -> Mapping[str, str]:
         modes = self.all()
@@ -89,20 +87,6 @@ class Modes:
             )
             raise NotFoundError(f"unknown mode '{name}'", known)
         return modes[name]
-
-    def _read(self) -> dict[str, object]:
-        try:
-            held = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, RecursionError) as error:
-            raise ConfigError(f"cannot read {self._path}: {error}", "repair or remove it") from None
-        return held if isinstance(held, dict) else {}
-
-    def _write(self, held: Mapping[str, object]) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced_file(self._path) as file:
-            file.write(json.dumps(held, ensure_ascii=False, indent=1).encode())
 
 
 def index_named(name: str) -> Path:

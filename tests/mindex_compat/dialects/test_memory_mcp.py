@@ -20,9 +20,8 @@ from mindex.memory import Memory
 from mindex.time_parser import parse_time
 from mindex_compat.dialects import memory_mcp
 from mindex_compat.dialects.memory_mcp import all_words
-from mindex_compat.dialects.memory_mcp_defaults import FAMILIES, classify, days_kept
-from mindex_compat.dialects.memory_mcp_entities import entity_type
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, recall_text
+from mindex_compat.dialects.memory_mcp_rules import FAMILIES, classify, days_kept, entity_type
 from tests.mcp.conftest import KEYWORD, Served, structured, text
 from tests.mcp.test_serve import MINDEX
 from tests.running import wait_until

@@ -13,8 +13,7 @@ import pytest
 from mindex.errors import MindexError, StoreBusyError, StoreError, UsageError
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.format_detection import detect_importer, load_importer
-from mindex.transfer.importer_base import DocumentRows
+from mindex.transfer.importer_base import DocumentRows, detect_importer, load_importer
 from mindex_compat import foreign_sqlite
 from tests.mindex_compat.importers import foreign_programs
 from tests.mindex_compat.importers.foreign_programs import mudpuppy

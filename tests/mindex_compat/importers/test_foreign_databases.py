@@ -9,8 +9,7 @@ import pytest
 
 from mindex.memory import Memory
 from mindex.present.transfer import import_text
-from mindex.transfer.format_detection import load_importer
-from mindex.transfer.importer_base import SkippedRow
+from mindex.transfer.importer_base import SkippedRow, load_importer
 from tests.mindex_compat.importers import foreign_programs
 from tests.mindex_compat.importers.foreign_programs import DAY, NOON, memory_mcp, memory_search
 

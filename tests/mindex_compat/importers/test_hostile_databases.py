@@ -13,7 +13,7 @@ import pytest
 from mindex.datatypes.transfer import ImportReport
 from mindex.errors import MindexError
 from mindex.memory import Memory
-from mindex.transfer.format_detection import detect_importer
+from mindex.transfer.importer_base import detect_importer
 from mindex_compat import foreign_sqlite
 from mindex_compat.foreign_sqlite import ForeignDatabase, OverdueError
 from tests.running import finish, start, within

@@ -9,7 +9,7 @@ import pytest
 from mindex.datatypes import Filters, Record
 from mindex.errors import UsageError
 from mindex.memory import Memory
-from mindex.transfer.format_detection import detect_importer, importer_names, load_importer
+from mindex.transfer.importer_base import detect_importer, importer_names, load_importer
 from tests.conftest import write
 from tests.mindex_compat.importers import foreign_programs
 from tests.running import run_here

@@ -10,7 +10,7 @@ import pytest
 from mindex.datatypes import Filters
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.format_detection import load_importer
+from mindex.transfer.importer_base import load_importer
 from tests.mindex_compat.importers import foreign_programs
 from tests.mindex_compat.importers.foreign_programs import DAY, NOON, memorizer
 

@@ -143,7 +143,7 @@ def test_the_report_accounts_for_every_row_of_every_table(program: str, tmp_path
 
 
 def _records_of(program: str) -> tuple[str, ...]:
-    from mindex.transfer.format_detection import load_importer  # the importer itself says which
+    from mindex.transfer.importer_base import load_importer  # the importer itself says which
 
     return load_importer(program).tables  # type: ignore[attr-defined,no-any-return]
 

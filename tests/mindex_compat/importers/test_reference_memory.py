@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mindex.transfer.format_detection import detect_importer, load_importer
-from mindex.transfer.importer_base import ExportRow, SkippedRow
+from mindex.transfer.importer_base import ExportRow, SkippedRow, detect_importer, load_importer
 from tests.mindex_compat.importers.foreign_programs import lines
 
 

@@ -72,7 +72,7 @@ def _put_history(statements: SyncStatements, id_: str, number: int, history: Seq
     removed = False
     for place, merged in enumerate(history):
         change = _numbered(statements, merged, number, numbers)
-        if not removed and place < len(stored) and _same(stored[place], change):
+        if not removed and place < len(stored) and stored[place] == replace(change, change=stored[place].change):
             numbers[merged.stamp] = stored[place].change
             continue
         if not removed:
@@ -96,7 +96,3 @@ def _numbered(statements: SyncStatements, merged: MergedChange, number: int, num
         return change
     undone = numbers.get(merged.undoes) or statements.number_of(merged.undoes)
     return replace(change, reason=f"{UNDO_OF}{undone}") if undone else change
-
-
-def _same(stored: Change, change: Change) -> bool:
-    return stored == replace(change, change=stored.change)

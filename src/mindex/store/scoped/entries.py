@@ -1,14 +1,14 @@
 """Entries as one principal sees them: those of its agent, their history, links and export."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from mindex.datatypes import Change, MemoryStatistics, PurgeResult, Record, SessionPage
-from mindex.store.base import AddOutcome, EntryStore, NewLink, RetryPolicy, Revision
+from mindex.datatypes import Change, PurgeResult, Record
+from mindex.store.base import AddOutcome, EntryStore, NewLink, Revision
 from mindex.store.export_rows import ExportRow, ExportSnapshot, ImportPreview, Link, RestoreOptions, RestoreOutcome
 from mindex.store.rules.entry_rules import no_entry, targets_by_source
-from mindex.store.scoped.rules import ScopedGroup, for_all, narrowed, unchanged
+from mindex.store.scoped.rules import ScopedGroup, filtered, for_all, narrowed
 
 
 class ScopedEntries(ScopedGroup[EntryStore]):
@@ -72,44 +72,26 @@ class ScopedEntries(ScopedGroup[EntryStore]):
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def by_number(self, agent: str, number: int, *, program: str = "", kind: str = "") -> str | None:
-        return self._group.by_number(self._rules.agent(agent), number, program=program, kind=kind)
-
-    def numbers(self, program: str, ids: Sequence[str]) -> dict[str, int]:
-        return self._group.numbers(program, self._rules.visible(ids))
+    by_number = narrowed(EntryStore.by_number)
+    numbers = narrowed(EntryStore.numbers)
 
     def give_numbers(self, program: str, records: Sequence[Record]) -> dict[str, int]:
         """Give them also if the principal may only read: the server counts."""
         return self._group.give_numbers(program, [record for record in records if self._rules.sees(record)])
 
     def agents(self) -> tuple[str, ...]:
-        agents = self._group.agents()
-        return (
-            agents
-            if self._rules.sees_all_agents
-            else tuple(one for one in agents if one == self._rules.principal.agent)
-        )
+        everyone = self._rules.sees_all_agents
+        return tuple(one for one in self._group.agents() if everyone or one == self._rules.principal.agent)
 
-    def history(self, id_: str) -> tuple[Change, ...]:
-        if not self._rules.is_visible(id_):
-            return ()
-        return tuple(filter(self._rules.sees_change, self._group.history(id_)))
-
-    def change(self, number: int) -> Change | None:
-        change = self._group.change(number)
-        return change if change is not None and self._rules.sees_change(change) else None
-
-    def batch(self, batch: str) -> tuple[Change, ...]:
-        return tuple(filter(self._rules.sees_change, self._group.batch(batch)))
+    history = filtered(EntryStore.history)
+    change = filtered(EntryStore.change)
+    batch = filtered(EntryStore.batch)
 
     def superseded(self, id_: str) -> tuple[str, ...]:
         return tuple(self._rules.visible(self._group.superseded(id_))) if self._rules.is_visible(id_) else ()
 
-    def changes_between(self, after: int, before: int, *, newest_first: bool = False) -> Iterator[Change]:
-        return filter(self._rules.sees_change, self._group.changes_between(after, before, newest_first=newest_first))
-
-    def states_at(self, moment: int) -> tuple[Record, ...]:
-        return tuple(filter(self._rules.sees, self._group.states_at(moment)))
+    changes_between = filtered(EntryStore.changes_between)
+    states_at = filtered(EntryStore.states_at)
 
     def linked(self, id_: str, kind: str) -> tuple[str, ...]:
         return self.links_of([id_], kind).get(id_, ())
@@ -120,23 +102,16 @@ class ScopedEntries(ScopedGroup[EntryStore]):
         pairs = ((one, other) for one, others in found.items() if one in seen for other in others if other in seen)
         return targets_by_source(pairs)
 
-    def linked_pairs(self, kind: str, agent: str) -> tuple[tuple[str, str], ...]:
-        return self._group.linked_pairs(kind, self._rules.agent(agent))
+    linked_pairs = narrowed(EntryStore.linked_pairs)
 
     def surrounding_turns(self, id_: str, before: int, after: int) -> tuple[Record, ...]:
         if not self._rules.is_visible(id_):
             return ()
         return tuple(filter(self._rules.sees, self._group.surrounding_turns(id_, before, after)))
 
-    def sessions(self, agent: str, *, limit: int, offset: int = 0) -> SessionPage:
-        return self._group.sessions(self._rules.agent(agent), limit=limit, offset=offset)
-
-    def expired(self, before: int) -> tuple[str, ...]:
-        return tuple(self._rules.visible(self._group.expired(before)))
-
-    def statistics(self, agent: str) -> MemoryStatistics:
-        return self._group.statistics(self._rules.agent(agent))
-
+    sessions = narrowed(EntryStore.sessions)
+    expired = filtered(EntryStore.expired)
+    statistics = narrowed(EntryStore.statistics)
     usage = narrowed(EntryStore.usage)
 
     @contextmanager
@@ -154,23 +129,20 @@ class ScopedEntries(ScopedGroup[EntryStore]):
         visible = set(self._rules.visible(link.target for link in row.links))
         return replace(row, links=tuple(link for link in row.links if link.target in visible))
 
-    def owners(self, ids: Iterable[str]) -> dict[str, str]:
-        return self._group.owners(self._rules.visible(ids))
+    owners = narrowed(EntryStore.owners)
 
     # ── accesses ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    log_access = unchanged(EntryStore.log_access)  # also if the principal may only read: the server counts
+    log_access = narrowed(EntryStore.log_access)  # also if the principal may only read: the server counts
     prune_access_log = for_all(EntryStore.prune_access_log)
     prune_access_log_later = for_all(EntryStore.prune_access_log_later)
     logged_queries = for_all(EntryStore.logged_queries)
     forget_queries = for_all(EntryStore.forget_queries)
+
     # ── the extraction of facts ───────────────────────────────────────────────────────────────────────────────
 
-    def unextracted(self, agent: str, limit: int, retry_policy: RetryPolicy | None = None) -> tuple[Record, ...]:
-        return self._group.unextracted(self._rules.agent(agent), limit, retry_policy)
-
-    def count_unextracted(self, agent: str, retry_policy: RetryPolicy | None = None) -> int:
-        return self._group.count_unextracted(self._rules.agent(agent), retry_policy)
+    unextracted = narrowed(EntryStore.unextracted)
+    count_unextracted = narrowed(EntryStore.count_unextracted)
 
     def is_unextracted(self, id_: str) -> bool:
         return self._rules.is_visible(id_) and self._group.is_unextracted(id_)

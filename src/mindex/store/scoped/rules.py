@@ -22,14 +22,27 @@ class ScopedGroup(Generic[T]):
         self._group = group
 
 
-def unchanged(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """This method of the group: what it returns or changes is for every principal."""
-    return _passed_on(method, lambda _rules, value: value)
-
-
 def narrowed(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """This method of the group, with filters that are narrowed to what the principal sees."""
-    return _passed_on(method, lambda rules, value: rules.filters(value) if isinstance(value, Filters) else value)
+    """This method of the group, for what the principal sees: filters, the argument `agent`, and those among `ids`."""
+    names = method.__code__.co_varnames[1:]
+
+    @wraps(method)
+    def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        narrow = self._rules.narrowed
+        named = {name: narrow(name, value) for name, value in options.items()}
+        return cast("T", getattr(self._group, method.__name__)(*map(narrow, names, arguments), **named))
+
+    return call
+
+
+def filtered(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """This method of the group, without the records, changes and ids that the principal does not see."""
+
+    @wraps(method)
+    def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return cast("T", self._rules.filtered(getattr(self._group, method.__name__)(*arguments, **options)))
+
+    return call
 
 
 def for_all(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
@@ -39,18 +52,6 @@ def for_all(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
     def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
         self._rules.require_everything()
         return cast("T", getattr(self._group, method.__name__)(*arguments, **options))
-
-    return call
-
-
-def _passed_on(
-    method: Callable[Concatenate[Any, P], T], narrow: Callable[["AccessRules", object], object]
-) -> Callable[Concatenate[Any, P], T]:
-    @wraps(method)
-    def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
-        given = [narrow(self._rules, value) for value in arguments]
-        named = {name: narrow(self._rules, value) for name, value in options.items()}
-        return cast("T", getattr(self._group, method.__name__)(*given, **named))
 
     return call
 
@@ -82,16 +83,29 @@ class AccessRules:
     def filters(self, filters: Filters) -> Filters:
         return replace(filters, agent=self.agent(filters.agent), files_of=self.principal.collections)
 
-    def sees(self, record: Record) -> bool:
-        if record.kind == "chunk":
-            return self.sees_collection(record.collection)
-        return self.sees_all_agents or record.agent in ("", self.principal.agent)
+    def narrowed(self, name: str, value: Any) -> Any:
+        """The argument of a method as the principal may give it."""
+        if isinstance(value, Filters):
+            return self.filters(value)
+        return self.agent(value) if name == "agent" else self.visible(value) if name == "ids" else value
+
+    def filtered(self, found: Any) -> Any:
+        """A record or change, or None in its place; or those of several, or of ids, that the principal sees."""
+        if found is None or isinstance(found, Record | Change):
+            return found if found is not None and self.sees(found) else None
+        if isinstance(found, tuple) and found and isinstance(found[0], str):
+            return tuple(self.visible(found))
+        return tuple(filter(self.sees, found)) if isinstance(found, tuple) else filter(self.sees, found)
+
+    def sees(self, one: Record | Change) -> bool:
+        if isinstance(one, Change):
+            return self.sees(one.after) and (one.before is None or self.sees(one.before))
+        if one.kind == "chunk":
+            return self.sees_collection(one.collection)
+        return self.sees_all_agents or one.agent in ("", self.principal.agent)
 
     def sees_collection(self, name: str) -> bool:
         return self.sees_all_files or name in self.principal.collections
-
-    def sees_change(self, change: Change) -> bool:
-        return self.sees(change.after) and (change.before is None or self.sees(change.before))
 
     def visible(self, ids: Iterable[str]) -> list[str]:
         """Those of the ids whose records are seen, in their order. Unknown ids are left out."""

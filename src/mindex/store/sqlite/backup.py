@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mindex.clock import now_ms
-from mindex.datatypes.backup import Backup, RestoredBackup
+from mindex.datatypes.transfer import Backup, RestoredBackup
 from mindex.errors import (
     ConflictError,
     ForeignDatabaseError,

@@ -1,5 +1,4 @@
-"""One module per format that can be imported, each with an `importer`; `transfer/format_detection.py` lists them.
+"""One module per format that can be imported, each with an `importer`; `transfer/importer_base.py` finds them.
 
-Shared by several: `foreign_values` (values of other programs), `sqlite_source` (databases), `json_lines` and
-`folder_files`.
+Shared by several: `foreign_values` (values of other programs) and `source_files`.
 """

@@ -14,8 +14,14 @@ from typing import Any
 from mindex.entries.conversations import make_turn
 from mindex.transfer.importer_base import ExportRow, Importer, ReadRow, SkippedRow, foreign_id
 from mindex.transfer.importers import foreign_values as foreign
-from mindex.transfer.importers.folder_files import read_files, readable_files, wanted_files
-from mindex.transfer.importers.json_lines import Json, first_objects, read_objects
+from mindex.transfer.importers.source_files import (
+    Json,
+    first_objects,
+    read_files,
+    read_objects,
+    readable_files,
+    wanted_files,
+)
 
 _FILES_TRIED = 20
 _SPEAKER = "assistant"

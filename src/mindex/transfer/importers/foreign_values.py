@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite, isnan
+from math import isfinite
 from typing import Any
 
 from mindex.clock import FIRST_MS, LAST_MS, from_iso, to_iso
@@ -107,18 +107,13 @@ def number(value: Any) -> float | None:
 
 def importance(value: Any, default: int = 5) -> int:
     """Return 1 to 10; a program that counts from 0 means the least by it."""
-    try:
-        return min(10, max(1, round(float(value))))
-    except (TypeError, ValueError, OverflowError):
-        return default
+    found = number(value)
+    return default if found is None else min(10, max(1, round(found)))
 
 
 def confidence(value: Any) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        return 1.0
-    return 1.0 if isnan(found) else min(1.0, max(0.0, found))
+    found = number(value)
+    return 1.0 if found is None else min(1.0, max(0.0, found))
 
 
 def memory_type(value: Any) -> str:

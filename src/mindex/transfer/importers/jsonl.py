@@ -11,9 +11,9 @@ from mindex.errors import MindexError, UsageError
 from mindex.regular_files import open_regular
 from mindex.store.rules.program_numbers import former_numbers
 from mindex.transfer.importer_base import DocumentRows, ExportRow, Importer, ReadRow, SkippedRow
-from mindex.transfer.importers.json_lines import MAX_VALUES, read_lines
-from mindex.transfer.jsonl_export import FORMAT
-from mindex.transfer.jsonl_rows import (
+from mindex.transfer.importers.source_files import MAX_VALUES, read_lines
+from mindex.transfer.jsonl_format import (
+    FORMAT,
     InvalidRow,
     decode_chunk,
     decode_collection,

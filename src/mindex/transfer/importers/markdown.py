@@ -7,20 +7,19 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from mindex.datatypes.record_properties import RecordProperty, in_order
+from mindex.datatypes.record_properties import RecordProperty
 from mindex.errors import UsageError
 from mindex.regular_files import open_regular
 from mindex.transfer.importer_base import Importer, ReadRow, SkippedRow
-from mindex.transfer.importers.folder_files import read_files, readable_files
-from mindex.transfer.jsonl_rows import InvalidRow, decode_row, reason_of
-from mindex.transfer.markdown_export import MARK, OVERVIEW, SEPARATOR
+from mindex.transfer.importers.source_files import read_files, readable_files
+from mindex.transfer.jsonl_format import InvalidRow, decode_row, reason_of
+from mindex.transfer.markdown_export import FACTS, MARK, OVERVIEW, SEPARATOR
 
 _FILES_TRIED = 1_000
 _MAX_CHARACTERS = 16 * 1024 * 1024
 _FENCE = re.compile(r"(`{3,})(text|json)")
 _FACT = re.compile(r"(\w+): ")
 _BARE = re.compile(r"\S+")
-_PROPERTIES = {one.markdown_name or one.name: one for one in in_order("markdown")}
 _NUMBERS: Mapping[str, Callable[[Any], float]] = {"integer": int, "number": float}
 
 
@@ -186,7 +185,7 @@ def _values(
         "text": blocks["text"],
     }
     for name, value in facts.items():
-        of = _PROPERTIES.get(name)
+        of = FACTS.get(name)
         values[of.name if of else name] = _number(of, value) if of and of.value in _NUMBERS else value
     if "json" in blocks:
         try:

@@ -12,7 +12,7 @@ from mindex.files.chunker import chunk_markdown
 from mindex.files.text_decoding import BinaryFile, decode
 from mindex.regular_files import read_regular
 from mindex.transfer.importer_base import EMPTY, Importer, ReadRow, SkippedRow, foreign_id, memory_row
-from mindex.transfer.importers.folder_files import read_files, wanted_files
+from mindex.transfer.importers.source_files import read_files, wanted_files
 
 _NAMES = frozenset(("claude.md", "claude.local.md", "agents.md", "memory.md", "gemini.md", "copilot-instructions.md"))
 _MAX_BYTES = 2 * 1024 * 1024

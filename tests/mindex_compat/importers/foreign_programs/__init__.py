@@ -11,7 +11,7 @@ from pathlib import Path
 from mindex.datatypes import Record
 from mindex.memory import Memory
 from mindex.store.export_rows import ExportRow
-from mindex.transfer.format_detection import load_importer
+from mindex.transfer.importer_base import load_importer
 from tests.mindex_compat.importers.foreign_programs import (
     memorizer,
     memory_exchange,

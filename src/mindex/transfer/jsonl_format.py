@@ -1,13 +1,15 @@
-"""One row as one JSON object of the JSONL export, and back: `encode_row`, `decode_row`, and the same for its history.
+"""The JSONL export: a header, then one record a line, in order of agent and number. Nothing of an entry is lost.
 
-An object has every property, change and link; a property with its default value is left out. The history is stored as
-differences, backwards from the record as it is now: a change names only what it replaced (`before`), so that a long
-history costs little more than a short one. A change without `before` made the record.
+The same data gives the same bytes. An object has every property, change and link; a property with its default value is
+left out. The history is stored as differences, backwards from the record as it is now: a change names only what it
+replaced (`before`), so that a long history costs little more than a short one. A change without `before` made the
+record. A history too long for one line continues in the lines below it (`more`). The collections that were imported
+follow, each with its documents, and each of these with its chunks, in lines below it.
 """
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,8 +18,17 @@ from mindex.clock import from_iso, to_iso
 from mindex.datatypes import Change, Collection, Document, Record
 from mindex.datatypes.record_properties import RecordProperty, in_order
 from mindex.errors import MindexError
-from mindex.store.export_rows import Accesses, ExportedVectors, ExportRow, Extraction, Link
+from mindex.store.export_rows import (
+    EXPORT_SCHEMA,
+    Accesses,
+    ExportedVectors,
+    ExportRow,
+    ExportSnapshot,
+    Extraction,
+    Link,
+)
 from mindex.store.rules.changes import implied_batch
+from mindex.transfer.imported_collections import ImportedCollection
 
 Json = dict[str, Any]
 
@@ -42,7 +53,14 @@ _exact_iso = partial(to_iso, timespec="milliseconds")
 _ENCODERS: Mapping[str, Callable[[Any], Any]] = {
     "time": _exact_iso, "texts": list, "number": float, "object": dict, "base64": lambda data: b64encode(data).decode()
 }  # fmt: skip
-_TYPES: Mapping[str, tuple[type, ...]] = {"text": (str,), "number": (int, float), "whole number": (int,)}
+# Kind of value → the types that JSON has for it, and the problem of another one.
+_NEEDED: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str,), "is not a text"),
+    "number": ((int, float), "is not a number"),
+    "whole number": ((int,), "is not a whole number"),
+    "flag": ((bool,), "is neither true nor false"),
+    "object": ((dict,), "are not an object"),
+}
 _Inner: TypeAlias = Link | ExportedVectors | Extraction | Accesses | Document | Collection
 
 
@@ -270,17 +288,10 @@ def _decode(kind: str, value: Any, label: str) -> Any:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise InvalidRow(f"{label} are not a list of texts")
         return tuple(value)
-    if kind == "flag":
-        if not isinstance(value, bool):
-            raise InvalidRow(f"{label} is neither true nor false")
-        return value
-    if kind == "object":
-        if not isinstance(value, dict):
-            raise InvalidRow(f"{label} are not an object")
-        return value
     for needed in ("number", "whole number") if kind == "integer" else (kind,):
-        if isinstance(value, bool) or not isinstance(value, _TYPES[needed]):
-            raise InvalidRow(f"{label} is not a {needed}")
+        types, problem = _NEEDED[needed]
+        if not isinstance(value, types) or (isinstance(value, bool) and kind != "flag"):
+            raise InvalidRow(f"{label} {problem}")
     return value
 
 
@@ -291,3 +302,51 @@ def _parse_time(value: object) -> int:
         return from_iso(value)
     except (ValueError, OverflowError):
         raise InvalidRow(f"'{value:.40}' is not a time") from None
+
+
+FORMAT = 1
+# The longest line that an import reads; exported lines stay far below it.
+LONGEST_LINE = 16 * 1024 * 1024
+_LONGEST_HISTORY = 4 * 1024 * 1024
+
+
+def export_lines(snapshot: ExportSnapshot, imported: Sequence[ImportedCollection] = ()) -> Iterator[bytes]:
+    """Yield the header, then the lines of each record, then those of imported collections."""
+    last_numbers = dict(snapshot.last_numbers)
+    header = {"mindex": FORMAT, "schema": EXPORT_SCHEMA, "records": snapshot.total, "last_numbers": last_numbers}
+    if chunks := sum(one.chunks for one in imported):
+        header["chunks"] = chunks
+    yield _compact(header).encode() + b"\n"
+    for row in snapshot.rows:
+        yield record_lines(row).encode()
+    for one in imported:
+        yield _compact(encode_collection(one.collection)).encode() + b"\n"
+        for document, records in one.documents():
+            lines = [encode_document(document), *map(encode_chunk, records)]
+            yield "".join(_compact(line) + "\n" for line in lines).encode()
+
+
+def record_lines(row: ExportRow) -> str:
+    """Return a record's line, and those in which its history continues."""
+    record = _compact(encode_row(row))
+    first, *more = _portions([_compact(entry) for entry in encode_history(row.record, row.history)])
+    lines = [f'{record[:-1]},"history":[{first}]}}' if first else record]
+    lines += (f'{{"id":{_compact(row.record.id)},"more":[{portion}]}}' for portion in more)
+    return "\n".join(lines) + "\n"
+
+
+def _portions(entries: list[str]) -> list[str]:
+    """Join changes until a line is long enough. At least one portion, empty when there are no changes."""
+    portions: list[list[str]] = [[]]
+    size = 0
+    for entry in entries:
+        if portions[-1] and size + len(entry) > _LONGEST_HISTORY:
+            portions.append([])
+            size = 0
+        portions[-1].append(entry)
+        size += len(entry)
+    return [",".join(portion) for portion in portions]
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
