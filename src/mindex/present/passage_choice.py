@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mindex.present.passages import Passage
 
 # Chosen on the development set `passages_dev`, see docs/quality.md.
+_RANK_POWER = 0.3  # of a hit's rank, by which its evidence is divided
 _TERM_POWER = 3  # of the share of the query's weight that a passage has: many of its words say more than each alone
 _COSINE = 6.0  # e to the power of this times the distance to the best cosine
 _NEIGHBOUR, _OTHER_BLOCK = 0.15, 0.05  # of the value of a passage that the one beside it has, in its block or not
@@ -77,7 +78,7 @@ class _Item(NamedTuple):
 def passage_gains(
     hits: Sequence[Hit], layouts: Sequence[Layout], terms: QueryTerms, weights: Mapping[str, float]
 ) -> list[tuple[float, ...]]:
-    """The gain of each passage: evidence of its hit × what it has of the query, its nearness and its place.
+    """The gain of each passage: evidence and rank of its hit × what it has of the query, its nearness and its place.
 
     A gain depends on the query, the hit and the hits before it alone, so that it is the same for any budget or limit.
     """
@@ -87,8 +88,8 @@ def passage_gains(
     seen: dict[str, int] = {}
     texts: set[str] = set()
     gains = []
-    for hit, layout in zip(hits, layouts, strict=True):
-        evidence = hit.relevance / top if top > 0 else 1.0
+    for rank, (hit, layout) in enumerate(zip(hits, layouts, strict=True), start=1):
+        evidence = (hit.relevance / top if top > 0 else 1.0) / rank**_RANK_POWER
         gains.append(_gains_of(hit, layout, shares, evidence, near, seen, texts))
     return gains
 
