@@ -54,8 +54,10 @@ def measure_excerpts(
     """Measure the questions with excerpts in each shape, and beside them the baseline."""
     asked = [question for question in questions if question.excerpts]
     rows = {}
+    pages: dict[tuple[str, int], Answer] = {}
     for name, shape in shapes.items():
-        rows[name] = _row(_through_search(runner, variant, shape), asked, budgets, report, f"{found.name} {name}")
+        ask = _through_search(runner, variant, shape, pages)
+        rows[name] = _row(ask, asked, budgets, report, f"{found.name} {name}")
     with PlainFts5([piece for text in _texts(found) for piece in pieces_of(text)]) as index:
         rows[BASELINE] = _row(_through_fts5(index), asked, budgets, report, f"{found.name} {BASELINE}")
     return ExcerptRecall(len(asked), rows)
@@ -96,8 +98,10 @@ def _grams(words: Sequence[str], size: int) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)} if size else set()
 
 
-def _through_search(runner: QuestionRunner, variant: str, shape: AnswerShape) -> _Ask:
-    pages: dict[tuple[str, int], Answer] = {}
+def _through_search(
+    runner: QuestionRunner, variant: str, shape: AnswerShape, pages: dict[tuple[str, int], Answer]
+) -> _Ask:
+    """Answers in a shape. `pages` keeps those of each question and limit: a search does not depend on the budget."""
 
     def ask(question: Question, budget: int | None) -> _Sent:
         allowed = shape.budget if budget is None else budget

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from math import exp, log
+from math import exp, fsum, log
 from typing import TYPE_CHECKING, NamedTuple
 
 from mindex.analyzer import analyze
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from mindex.present.passages import Passage
 
 # Chosen on the development set `passages_dev`, see docs/quality.md.
+_RANK_POWER = 0.3  # of a hit's rank, by which its evidence is divided
 _TERM_POWER = 3  # of the share of the query's weight that a passage has: many of its words say more than each alone
 _COSINE = 6.0  # e to the power of this times the distance to the best cosine
 _NEIGHBOUR, _OTHER_BLOCK = 0.15, 0.05  # of the value of a passage that the one beside it has, in its block or not
+# The answer may be near words of the query and have none of them. So each passage also has a part of what is around it,
+# which falls slowly with each passage between and with the words that are missing: a larger budget fills the best hits.
+_CONTEXT, _CONTEXT_FADE, _CONTEXT_POWER, _MIN_CONTEXT = 0.05, 0.9, 2, 0.02
 _LENGTH_POWER = 0.5  # of the length of a passage: a longer one says more
 _SEEN, _MIN_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least
-_UNMATCHED = 1e-5  # without a word of the query: the value of the nearest passage, or what the others have of the best
 _REPEATED = 1e-6  # of the gain of a passage that an earlier hit has as well
 _JOINT = 4  # bytes between two passages, as an estimate
 _MOST, _STEP = 1.06, 1.03  # estimates that are tried: from this multiple of the space down, by this factor
@@ -75,7 +78,7 @@ class _Item(NamedTuple):
 def passage_gains(
     hits: Sequence[Hit], layouts: Sequence[Layout], terms: QueryTerms, weights: Mapping[str, float]
 ) -> list[tuple[float, ...]]:
-    """The gain of each passage: evidence of its hit × what it has of the query, its nearness and its place.
+    """The gain of each passage: evidence and rank of its hit × what it has of the query, its nearness and its place.
 
     A gain depends on the query, the hit and the hits before it alone, so that it is the same for any budget or limit.
     """
@@ -85,8 +88,8 @@ def passage_gains(
     seen: dict[str, int] = {}
     texts: set[str] = set()
     gains = []
-    for hit, layout in zip(hits, layouts, strict=True):
-        evidence = hit.relevance / top if top > 0 else 1.0
+    for rank, (hit, layout) in enumerate(zip(hits, layouts, strict=True), start=1):
+        evidence = (hit.relevance / top if top > 0 else 1.0) / rank**_RANK_POWER
         gains.append(_gains_of(hit, layout, shares, evidence, near, seen, texts))
     return gains
 
@@ -105,18 +108,17 @@ def _gains_of(
     matched = list(map(shares.matched, read))
     cosines = _passage_cosines(hit, passages)
     near = max(near, max(cosines, default=0.0))
-    values = [
-        max(sum(found.values()) ** _TERM_POWER, _UNMATCHED) * exp(_COSINE * (cosine - near))
-        for found, cosine in zip(matched, cosines, strict=True)
-    ]
-    best = max(range(len(values)), key=values.__getitem__, default=0)
-    lent = _lent_by_neighbours(values, passages)
+    nearness = [exp(_COSINE * (cosine - near)) for cosine in cosines]
+    totals = [sum(found.values()) for found in matched]
+    said = [total**_TERM_POWER * one for total, one in zip(totals, nearness, strict=True)]
+    about = [max(total**_CONTEXT_POWER, _MIN_CONTEXT) * one for total, one in zip(totals, nearness, strict=True)]
+    said = _with_lent(said, passages, _NEIGHBOUR, _OTHER_BLOCK)
+    about = _with_lent(about, passages, _CONTEXT_FADE, _CONTEXT_FADE)
     gains = []
-    for i, found in enumerate(matched):
-        value = values[i] + lent[i] if found or i == best else lent[i] + _UNMATCHED * values[best] / (1 + abs(i - best))
-        total = sum(found.values())
+    for i, (found, total) in enumerate(zip(matched, totals, strict=True)):
         new = sum(share * max(_SEEN ** seen.get(term, 0), _MIN_SEEN) for term, share in found.items())
-        gains.append(evidence * value * (new / total if total else 1.0) * len(read[i]) ** _LENGTH_POWER)
+        value = said[i] * (new / total if total else 1.0) + _CONTEXT * about[i]
+        gains.append(evidence * value * len(read[i]) ** _LENGTH_POWER)
     heading = heading_of(hit.record).casefold()
     own = [" ".join(layout.text[one.start : one.end].split()).casefold() for one in passages]
     for i, text in enumerate(own):
@@ -136,18 +138,17 @@ def _first_led(layout: Layout) -> dict[int, int]:
     return {passage: lead for lead, passage in {lead: one for one, lead in reversed(layout.leads.items())}.items()}
 
 
-def _lent_by_neighbours(values: Sequence[float], passages: Sequence[Passage]) -> list[float]:
-    """What each passage has of the values beside it: less with each passage, and least from another block."""
+def _with_lent(values: Sequence[float], passages: Sequence[Passage], in_block: float, beyond: float) -> list[float]:
+    """The value of each passage and what it has of the best one before or behind it: less with each passage between."""
     lent = [0.0] * len(values)
-    for order in (range(len(values)), range(len(values) - 1, -1, -1)):
-        passed, before = 0.0, -1
+    for order in (range(1, len(values)), range(len(values) - 2, -1, -1)):
+        passed = 0.0
         for i in order:
-            if before >= 0:
-                passed = max(passed, values[before])
-                passed *= _NEIGHBOUR if passages[before].block == passages[i].block else _OTHER_BLOCK
+            before = i - order.step
+            fade = in_block if passages[before].block == passages[i].block else beyond
+            passed = max(passed, values[before]) * fade
             lent[i] = max(lent[i], passed)
-            before = i
-    return lent
+    return [value + more for value, more in zip(values, lent, strict=True)]
 
 
 def _passage_cosines(hit: Hit, passages: Sequence[Passage]) -> list[float]:
@@ -247,7 +248,7 @@ def _choice(taken: Sequence[_Item], sources: Sequence[Source]) -> Choice:
                 insort(chosen, one)
     shown = tuple(tuple(wanted[i]) if i in wanted else None for i in range(len(sources)))
     sizes = [_row_size(source, chosen) for source, chosen in zip(sources, shown, strict=True) if chosen is not None]
-    gain = sum(item.gain for item in taken)
+    gain = fsum(item.gain for item in taken)  # the same for the same passages in any order
     return Choice(shown, gain, Size(sum(one.text for one in sizes), sum(one.json for one in sizes)))
 
 
