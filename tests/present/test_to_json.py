@@ -15,7 +15,7 @@ from mindex.present.to_json import RULES, Rule, compact_json, to_json, wording
 MODULES = [
     import_module(f"mindex.{name}")
     for name in (
-        "datatypes.records", "datatypes.results", "datatypes.reports", "datatypes.consolidation", "datatypes.transfer",
+        "datatypes.records", "datatypes.results", "datatypes.reports", "datatypes.consolidation",
         "datatypes.transfer", "datatypes.access_tokens", "present.answer_view", "present.records_view",
     )
 ]  # fmt: skip
