@@ -94,7 +94,7 @@ class EmbedderSelection:
 
     @property
     def _fixed(self) -> ActiveEmbedder | None:
-        """The embedder that was given, or none at all; None where the space decides."""
+        """The embedder that was given, or none at all; None if the space decides."""
         if self._override is None and (self._settings.text("embedding.provider") == "none" or self.lean_reason):
             return _NO_EMBEDDER
         return self._override

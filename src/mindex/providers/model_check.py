@@ -32,7 +32,7 @@ def with_short_timeout(settings: ProviderSettings) -> ProviderSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """The check of one model: `make` returns it, or None where none is configured."""
+    """The check of one model: `make` returns it, or None if none is configured."""
 
     role: Role
     name: str

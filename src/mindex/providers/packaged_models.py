@@ -115,10 +115,10 @@ def is_former(stored: Model) -> bool:
 @cache
 def packaged_models(role: Role) -> tuple[PackagedModel, ...]:
     """Return the models of a role that are in packages, installed or not; the built-in one is not among them."""
-    return tuple(_packaged_model(**row) for row in model_tables()["package"] if row["role"] == role)
+    return tuple(_from_row(**row) for row in model_tables()["package"] if row["role"] == role)
 
 
-def _packaged_model(name: str, sha256: str, space: Mapping[str, Any] | None = None, **row: Any) -> PackagedModel:
+def _from_row(name: str, sha256: str, space: Mapping[str, Any] | None = None, **row: Any) -> PackagedModel:
     return PackagedModel(Model("local", name, sha256=sha256, **(space or {"dimensions": 0})), **row)
 
 
