@@ -352,6 +352,27 @@ def test_purged_records_stay_purged_after_a_repair(laptop: Machine, desktop: Mac
     assert exported(laptop) == exported(desktop)
 
 
+def test_a_purge_of_a_wrong_clock_removes_the_record_from_all_machines_after_a_repair(
+    laptop: Machine, desktop: Machine
+) -> None:
+    market = laptop.memory.add("The market opens at eight").id
+    harbour = laptop.memory.add(HARBOUR).id
+    laptop.sync(), desktop.sync()
+    desktop.ahead = YEARS
+    with desktop.at_work() as memory:
+        memory.purge(harbour)  # the stamp of this record, the highest in range, is known no more
+        memory.update(market, text="The market opens in 2099")
+    desktop.sync()
+    desktop.ahead = 0
+    update(laptop, market, "The market opens at nine")
+    laptop.sync()
+    assert desktop.sync(repair=True).restamped == 2
+    laptop.sync(), desktop.sync()
+    assert laptop.memory.entries.get(harbour) is desktop.memory.entries.get(harbour) is None
+    assert record(desktop, market).text == "The market opens at nine", "a purge changes the order of other records"
+    assert exported(laptop) == exported(desktop)
+
+
 @pytest.mark.server
 def test_a_database_on_postgresql_is_repaired_like_any_other(
     laptop: Machine, desktop: Machine, postgres_database: str
