@@ -149,8 +149,8 @@ def restamp(store: Store, own: Collection[str], machine: str, now: int) -> int:
     """Restamp all changes that are out of range, in the caller's transaction. Returns how many there were.
 
     Changes of this machine (under its `own` ids) come just above the highest stamp in range, those of others at the
-    time at which they were received. Purges come after all of them, at the time of the repair: nobody here knows the
-    stamps of what they removed any more, and below one of these a purge would remove nothing on other machines.
+    time at which they were received. Purges come after all of them, at the time of the repair: the stamps of what they
+    removed are not known any more, and a purge below one of these removes nothing on other machines.
     """
     known = store.sync.stamps()
     stamps = out_of_range(known, now)
