@@ -472,6 +472,10 @@ HOSTILE = {
     "not a number": (GOOD.replace('"at"', '"fields":[[["a"],NaN]],"at"'), "number that is none"),
     "action": (GOOD.replace('"action":"add",', ""), "what was done"),
     "purged": (f'{{"v":1,"stamp":"{stamp(7)}","record":"abcdefghijkl","purged":1}}', "not true"),
+    "removed": (
+        f'{{"v":1,"stamp":"{stamp(7)}","record":"abcdefghijkl","purged":true,"removed":["x"]}}',
+        "list of stamps",
+    ),
 }
 
 

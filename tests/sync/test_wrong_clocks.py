@@ -373,6 +373,25 @@ def test_a_purge_of_a_wrong_clock_removes_the_record_from_all_machines_after_a_r
     assert exported(laptop) == exported(desktop)
 
 
+def test_a_repaired_purge_removes_what_a_machine_ahead_of_the_repairing_one_wrote(
+    laptop: Machine, desktop: Machine
+) -> None:
+    laptop.memory.add("The market opens at eight")
+    laptop.ahead = DAY // 2
+    with laptop.at_work() as memory:
+        harbour = memory.add(HARBOUR).id
+    laptop.sync(), desktop.sync()
+    desktop.ahead = YEARS
+    with desktop.at_work() as memory:
+        memory.purge(harbour)
+    desktop.sync()
+    desktop.ahead = 0
+    assert desktop.sync(repair=True).restamped == 1
+    laptop.sync(), desktop.sync()
+    assert laptop.memory.entries.get(harbour) is desktop.memory.entries.get(harbour) is None
+    assert exported(laptop) == exported(desktop)
+
+
 @pytest.mark.server
 def test_a_database_on_postgresql_is_repaired_like_any_other(
     laptop: Machine, desktop: Machine, postgres_database: str

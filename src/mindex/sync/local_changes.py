@@ -23,6 +23,7 @@ from mindex.sync.stamps import machine_of, next_stamp, stamp_limit
 from mindex.transfer.jsonl_format import InvalidRow, reason_of
 
 _PAGE = 500
+_NAMED = 1000  # changes that a purge names; the one that made the record is among the first
 _UNDO = re.compile(rf"{UNDO_OF}(\d{{1,18}})")
 
 
@@ -65,11 +66,16 @@ class LocalChanges:
 
     def _stamp_purges(self, latest: str) -> str:
         purged = self.store.sync.purged()
-        rows = self.store.sync.of_records(purged)
-        self.store.sync.drop([row.stamp for row in rows if not row.line])
-        for id_ in purged:
+        removed: dict[str, list[str]] = {id_: [] for id_ in purged}
+        for row in self.store.sync.of_records(purged):
+            if not row.line:
+                removed[row.record].append(row.stamp)
+        for id_, stamps in removed.items():
             latest = next_stamp(latest, now_ms(), self.machine)
-            self.store.sync.put([SyncRow(latest, id_, encode_edit(Edit(latest, id_, purged=True)))])
+            # It is above them, until a repair restamps it.
+            edit = Edit(latest, id_, purged=True, removed=tuple(stamps[:_NAMED]))
+            self.store.sync.drop(stamps)
+            self.store.sync.put([SyncRow(latest, id_, encode_edit(edit))])
         return latest
 
     def _stamp_page(self, changes: Sequence[Change], latest: str) -> str:
