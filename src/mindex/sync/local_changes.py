@@ -155,20 +155,24 @@ def restamp(store: Store, own: Collection[str], machine: str, now: int) -> int:
     """Restamp all changes that are out of range, in the caller's transaction. Returns how many there were.
 
     Changes of this machine (under its `own` ids) come just above the highest stamp in range, those of others at the
-    time at which they were received. Purges come after all of them, at the time of the repair: the stamps of what they
-    removed are not known any more, and a purge below one of these removes nothing on other machines.
+    time at which they were received. Purges of this machine come after all of them, at the time of the repair: the
+    purges of older versions do not name what they removed, and below that they would remove nothing on other machines.
     """
     known = store.sync.stamps()
     stamps = out_of_range(known, now)
     latest = max(known.difference(stamps), default="")
     renamed: dict[str, str] = {}
-    purged = {row.record for row in _rows(store, stamps) if _is_purge(row)}
+    purged = {row.record for row in _rows(store, stamps) if machine_of(row.stamp) in own and _is_purge(row)}
     for of_purged in (False, True):
         for row in _rows(store, stamps):
             if (row.record in purged) != of_purged:
                 continue
             is_own = machine_of(row.stamp) in own
-            at = now if not latest or _is_purge(row) else 0 if is_own else _received_at(store, row, now)
+            at = 0
+            if not latest or (is_own and _is_purge(row)):
+                at = now
+            elif not is_own:
+                at = _received_at(store, row, now)
             latest = renamed[row.stamp] = next_stamp(latest, at, machine)
             store.sync.drop([row.stamp])
             store.sync.put([SyncRow(latest, row.record, _renamed(row.line, renamed, now), row.change)])
