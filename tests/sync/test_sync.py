@@ -17,7 +17,7 @@ from mindex.errors import MindexError, NotFoundError
 from mindex.ids import short_hash
 from mindex.memory import Memory
 from mindex.sync.edits import Edit, FieldChange, Origin, encode_edit, file_line
-from tests.sync.machines import DAY, OPTIONS, Machine, exported, machines, own_folder, sync_all
+from tests.sync.machines import DAY, OPTIONS, Machine, deliver, exported, machines, own_folder, sync_all
 
 HARBOUR = "The harbour opens at six"
 STRANGER = "zzzzzzzzzzz2"  # an id that no machine has
@@ -364,6 +364,33 @@ def test_a_purged_record_does_not_come_back_from_an_old_file(laptop: Machine, de
         assert one.memory.entries.get(id_) is None
 
 
+def test_a_change_of_a_profile_that_is_made_again_outlives_a_purge_that_arrives_after_it(tmp_path: Path) -> None:
+    with machines(tmp_path, "one", "two", "three") as made:
+        one, two, three = made
+        one.memory.profile.set({"user.name": "Ada"})
+        sync_all(made)
+        one.memory.purge(one.memory.profile.record().id)  # type: ignore[union-attr]
+        one.sync()
+        deliver(one, three)
+        one.memory.profile.set({"user.name": "Grace"})
+        one.sync()
+        deliver(one, two)
+        two.sync()
+        two.memory.profile.set({"user.city": "Paris"})
+        two.sync()
+        purge = sorted(three.folder.glob(f"{own_folder(one)}/*"))
+        hidden = [path.rename(path.with_suffix(".later")) for path in purge]
+        deliver(two, three, only_its_own=True)
+        three.sync()
+        for path in hidden:
+            path.rename(path.with_suffix(".jsonl"))
+        three.sync()  # the purge, but not yet what was made after it
+        sync_all(made)
+        for machine in made:
+            assert machine.memory.profile.get()["user"] == {"name": "Grace", "city": "Paris"}
+        assert exported(one) == exported(two) == exported(three)
+
+
 def test_a_profile_that_is_made_again_after_a_purge_stays(laptop: Machine, desktop: Machine) -> None:
     laptop.memory.profile.set({"user.name": "Ada"})
     exchange(laptop, desktop)
@@ -472,6 +499,10 @@ HOSTILE = {
     "not a number": (GOOD.replace('"at"', '"fields":[[["a"],NaN]],"at"'), "number that is none"),
     "action": (GOOD.replace('"action":"add",', ""), "what was done"),
     "purged": (f'{{"v":1,"stamp":"{stamp(7)}","record":"abcdefghijkl","purged":1}}', "not true"),
+    "removed": (
+        f'{{"v":1,"stamp":"{stamp(7)}","record":"abcdefghijkl","purged":true,"removed":["x"]}}',
+        "list of stamps",
+    ),
 }
 
 

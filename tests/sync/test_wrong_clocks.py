@@ -352,6 +352,76 @@ def test_purged_records_stay_purged_after_a_repair(laptop: Machine, desktop: Mac
     assert exported(laptop) == exported(desktop)
 
 
+@pytest.mark.parametrize("names_changes", [True, False], ids=["this version", "0.1.0"])
+def test_a_purge_of_a_wrong_clock_removes_the_record_from_all_machines_after_a_repair(
+    names_changes: bool, laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not names_changes:
+        monkeypatch.setattr(local_changes, "_NAMED", 0)
+    market = laptop.memory.add("The market opens at eight").id
+    harbour = laptop.memory.add(HARBOUR).id
+    laptop.sync(), desktop.sync()
+    desktop.ahead = YEARS
+    with desktop.at_work() as memory:
+        memory.purge(harbour)  # the stamp of this record, the highest in range, is known no more
+        memory.update(market, text="The market opens in 2099")
+    desktop.sync()
+    desktop.ahead = 0
+    update(laptop, market, "The market opens at nine")
+    laptop.sync()
+    assert desktop.sync(repair=True).restamped == 2
+    laptop.sync(), desktop.sync()
+    assert laptop.memory.entries.get(harbour) is desktop.memory.entries.get(harbour) is None
+    assert record(desktop, market).text == "The market opens at nine", "a purge changes the order of other records"
+    assert exported(laptop) == exported(desktop)
+
+
+def test_a_repaired_purge_removes_what_a_machine_ahead_of_the_repairing_one_wrote(
+    laptop: Machine, desktop: Machine
+) -> None:
+    laptop.memory.add("The market opens at eight")
+    laptop.ahead = DAY // 2
+    with laptop.at_work() as memory:
+        harbour = memory.add(HARBOUR).id
+    laptop.sync(), desktop.sync()
+    desktop.ahead = YEARS
+    with desktop.at_work() as memory:
+        memory.purge(harbour)
+    desktop.sync()
+    desktop.ahead = 0
+    assert desktop.sync(repair=True).restamped == 1
+    laptop.sync(), desktop.sync()
+    assert laptop.memory.entries.get(harbour) is desktop.memory.entries.get(harbour) is None
+    assert exported(laptop) == exported(desktop)
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["repaired first", "read first"])
+def test_a_repaired_purge_of_another_machine_spares_what_was_made_again_since(
+    read: bool, laptop: Machine, desktop: Machine
+) -> None:
+    laptop.memory.profile.set({"user.name": "Ada"})
+    laptop.memory.add(HARBOUR)
+    laptop.sync(), desktop.sync()
+    laptop.ahead = YEARS
+    with laptop.at_work() as memory:
+        memory.purge(memory.profile.record().id)  # type: ignore[union-attr]
+    with mindex_0_1_0():
+        laptop.sync(), desktop.sync()
+    laptop.ahead = 0
+    laptop.sync(repair=True)
+    laptop.memory.profile.set({"user.name": "Grace"})
+    laptop.sync()
+    laptop.clock.now += DAY
+    if read:  # what 0.1.0 reads now is below the stamp of the purge
+        with mindex_0_1_0():
+            desktop.sync()
+    assert desktop.sync(repair=True).restamped > 0
+    laptop.sync(), desktop.sync()
+    for one in (laptop, desktop):
+        assert one.memory.profile.get()["user"]["name"] == "Grace"
+    assert exported(laptop) == exported(desktop)
+
+
 @pytest.mark.server
 def test_a_database_on_postgresql_is_repaired_like_any_other(
     laptop: Machine, desktop: Machine, postgres_database: str

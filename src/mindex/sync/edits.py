@@ -117,6 +117,7 @@ class Edit:
     stamp: str
     record: str
     purged: bool = False
+    removed: tuple[str, ...] = ()  # by a purge: the stamps of the changes of its machine's database
     origin: Origin | None = None
     at: int = 0
     by: str = ""
@@ -139,7 +140,7 @@ def encode_edit(edit: Edit) -> str:
     """Return the edit as a line of JSON, without checksum and line end."""
     line: dict[str, Any] = {"v": VERSION, "stamp": edit.stamp, "record": edit.record}
     if edit.purged:
-        return compact({**line, "purged": True})
+        return compact({**line, "purged": True, **({"removed": list(edit.removed)} if edit.removed else {})})
     if edit.origin is not None:
         line["new"] = {name: getattr(edit.origin, name) for name in ("kind", "agent", "created_at")}
     line["at"] = edit.at
@@ -214,7 +215,7 @@ def decode_edit(line: str) -> Edit:
     if "purged" in parsed:
         if parsed["purged"] is not True:
             raise InvalidRow("'purged' is not true")
-        return Edit(stamp, record, purged=True)
+        return Edit(stamp, record, purged=True, removed=_removed(parsed.get("removed", [])))
     texts: dict[str, Any] = {name: _text(parsed, name) for name in _TEXTS}
     if not texts["action"] or any(texts[name] and not is_stamp(texts[name]) for name in ("undoes", "of")):
         raise InvalidRow("it does not say what was done")
@@ -229,6 +230,12 @@ def decode_edit(line: str) -> Edit:
         told_at=_time(parsed["told_at"]) if "told_at" in parsed else None,
     )
     return replace(edit, **texts)
+
+
+def _removed(stamps: object) -> tuple[str, ...]:
+    if not isinstance(stamps, list) or not all(isinstance(one, str) and is_stamp(one) for one in stamps):
+        raise InvalidRow("'removed' is not a list of stamps")
+    return tuple(stamps)
 
 
 def _text(parsed: Mapping[str, Any], name: str) -> str:

@@ -2,12 +2,12 @@
 
 Changes whose stamps are out of range, more than a day ahead of this machine's clock, can get new stamps. They are in
 databases of mindex 0.1.0, which took in any stamp, and of machines whose own clock was wrong. Other machines keep such
-changes for later. All changes keep their order, so no record changes here; as the changes get stamps of this machine,
+changes for later. The changes of a record keep their order, so none changes here; as they get stamps of this machine,
 all others receive them, and know the copies that several machines make of one change as the same.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mindex.clock import now_ms
@@ -23,6 +23,7 @@ from mindex.sync.stamps import machine_of, next_stamp, stamp_limit
 from mindex.transfer.jsonl_format import InvalidRow, reason_of
 
 _PAGE = 500
+_NAMED = 1000  # changes that a purge names; the one that made the record is among the first
 _UNDO = re.compile(rf"{UNDO_OF}(\d{{1,18}})")
 
 
@@ -65,11 +66,16 @@ class LocalChanges:
 
     def _stamp_purges(self, latest: str) -> str:
         purged = self.store.sync.purged()
-        rows = self.store.sync.of_records(purged)
-        self.store.sync.drop([row.stamp for row in rows if not row.line])
-        for id_ in purged:
+        removed: dict[str, list[str]] = {id_: [] for id_ in purged}
+        for row in self.store.sync.of_records(purged):
+            if not row.line:
+                removed[row.record].append(row.stamp)
+        for id_, stamps in removed.items():
             latest = next_stamp(latest, now_ms(), self.machine)
-            self.store.sync.put([SyncRow(latest, id_, encode_edit(Edit(latest, id_, purged=True)))])
+            # It is above them, until a repair restamps it.
+            edit = Edit(latest, id_, purged=True, removed=tuple(stamps[:_NAMED]))
+            self.store.sync.drop(stamps)
+            self.store.sync.put([SyncRow(latest, id_, encode_edit(edit))])
         return latest
 
     def _stamp_page(self, changes: Sequence[Change], latest: str) -> str:
@@ -149,23 +155,37 @@ def restamp(store: Store, own: Collection[str], machine: str, now: int) -> int:
     """Restamp all changes that are out of range, in the caller's transaction. Returns how many there were.
 
     Changes of this machine (under its `own` ids) come just above the highest stamp in range, those of others at the
-    time at which they were received.
+    time at which they were received. Purges of this machine come after all of them, at the time of the repair: the
+    purges of older versions do not name what they removed, and below that they would remove nothing on other machines.
     """
     known = store.sync.stamps()
     stamps = out_of_range(known, now)
     latest = max(known.difference(stamps), default="")
     renamed: dict[str, str] = {}
-    for start in range(0, len(stamps), _BATCH):
-        batch = stamps[start : start + _BATCH]
-        rows = []
-        for row in store.sync.with_stamps(batch):
+    purged = {row.record for row in _rows(store, stamps) if machine_of(row.stamp) in own and _is_purge(row)}
+    for of_purged in (False, True):
+        for row in _rows(store, stamps):
+            if (row.record in purged) != of_purged:
+                continue
             is_own = machine_of(row.stamp) in own
-            at = now if not latest else 0 if is_own else _received_at(store, row, now)
+            at = 0
+            if not latest or (is_own and _is_purge(row)):
+                at = now
+            elif not is_own:
+                at = _received_at(store, row, now)
             latest = renamed[row.stamp] = next_stamp(latest, at, machine)
-            rows.append(SyncRow(latest, row.record, _renamed(row.line, renamed, now), row.change))
-        store.sync.drop(batch)
-        store.sync.put(rows)
+            store.sync.drop([row.stamp])
+            store.sync.put([SyncRow(latest, row.record, _renamed(row.line, renamed, now), row.change)])
     return len(stamps)
+
+
+def _rows(store: Store, stamps: Sequence[str]) -> Iterator[SyncRow]:
+    for start in range(0, len(stamps), _BATCH):
+        yield from store.sync.with_stamps(stamps[start : start + _BATCH])
+
+
+def _is_purge(row: SyncRow) -> bool:
+    return row.line != "" and decode_edit(row.line).purged
 
 
 def _received_at(store: Store, row: SyncRow, now: int) -> int:

@@ -91,13 +91,18 @@ class Merge:
 def merge(edits: Iterable[Edit]) -> Merge:
     """Merge all edits of one record."""
     ordered = sorted(edits, key=lambda edit: edit.stamp)
-    purged = max((edit.stamp for edit in ordered if edit.purged), default="")
+    purges = [edit for edit in ordered if edit.purged]
+    purged = max((edit.stamp for edit in purges), default="")
+    removed = {stamp for edit in purges for stamp in edit.removed}
     merged = Merge()
     for edit in ordered:
+        if edit.purged:
+            continue  # an older one may name what the latest does not
         # No edit is older than the one that made its record: a line that says so would outlive every purge.
-        if min(edit.of or edit.stamp, edit.stamp) < purged:
+        made = min(edit.of or edit.stamp, edit.stamp)
+        if made < purged or made in removed:
             merged.covered.append(edit.stamp)
-        elif not edit.purged:
+        else:
             merged.add(edit)
     return merged
 

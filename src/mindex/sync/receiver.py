@@ -125,19 +125,26 @@ class Receiver:
         return rows
 
     def _purge(self, received: dict[str, list[_Received]]) -> None:
-        """Remove the records that another machine purged, unless they were made again since."""
+        """Remove the records that another machine purged, unless they were made again since.
+
+        Changes of a record that was made again, and is not there yet, wait for it as before.
+        """
         if not received:
             return
         ids = []
+        waiting: list[SyncRow] = []
         for id_, rows in self._rows_of(received).items():
-            edits = [decode_edit(row.line) for row in rows if row.line]
-            if merge([*edits, *(one.edit for one in received[id_])]).record is None:
+            known = [row for row in rows if row.line]
+            merged = merge([*(decode_edit(row.line) for row in known), *(one.edit for one in received[id_])])
+            if merged.record is None:
                 ids.append(id_)
+                waiting += [replace(row, change=0) for row in known if row.stamp not in merged.covered]
         present = sorted(self.store.entries.owners(ids))
         self.purged.update(present)
         if not self.dry_run:
             self.store.entries.purge(present)
         with self.store.entries.transaction():
+            self.store.sync.put(waiting)
             self.store.sync.drop([row.stamp for row in self.store.sync.of_records(ids) if not row.line])
 
     def _merge(self, id_: str, rows: Sequence[SyncRow], received: Sequence[_Received]) -> MergedRecord | None:

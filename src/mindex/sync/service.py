@@ -173,6 +173,8 @@ class _Run:
         with self.store.entries.transaction():
             if self.repair:
                 self.restamped = restamp(self.store, self.machines, self.machines[-1], self.now)
+                if self.restamped:  # read all files again: a purge may have removed what is above its new stamp
+                    self.store.sync.put_fact(_OFFSETS, "{}")
             self._stamp()
         facts = self.store.sync.facts()
         positions = _positions(facts)
