@@ -33,7 +33,7 @@ from mindex.providers.generate.base import Generator
 from mindex.redaction.redactor import Redactor
 from mindex.store.base import Store
 from mindex.store.export_rows import ExportRow
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 from mindex.values import dataclass
 
 _MAX_PROPOSALS = 200

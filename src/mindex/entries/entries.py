@@ -48,7 +48,7 @@ from mindex.redaction.redactor import Redactor
 from mindex.store.base import Page, RankingSignals, Revision, Store
 from mindex.store.rules.changes import SUPERSEDED_BY
 from mindex.store.transactions import in_transaction
-from mindex.time_parser import parse_expiry
+from mindex.times.typed import parse_expiry
 from mindex.type_rules import MEMORY_TYPES
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from mindex.datatypes.records import CONFLICT_LINK
 from mindex.datatypes.results import Older
 from mindex.search.guidance import replaced_note
 from mindex.search.judgement import Scores
-from mindex.search.time_words import past_word
 from mindex.store.base import Store
+from mindex.times import past_word
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # most pages have no turns and no conflict (tests/test_costs.py)

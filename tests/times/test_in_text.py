@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from mindex.clock import DAY_MS
-from mindex.time_parser import parse_time
-from mindex.time_window import find_window, find_windows
+from mindex.times.in_text import find_window, find_windows
+from mindex.times.typed import parse_time
 
 NOW = int(datetime(2026, 6, 17, 12).timestamp() * 1000)  # a Wednesday
 

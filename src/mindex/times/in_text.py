@@ -1,4 +1,4 @@
-"""The window of time that a question names: `last week`, `im März`, `il y a deux mois`, `entre el 3 y el 10 de mayo`.
+"""The windows of time that a text names: `last week`, `im März`, `il y a deux mois`, `entre el 3 y el 10 de mayo`.
 
 English, German, French and Spanish, by the patterns of `lexicon/times.toml`. The phrase may be anywhere in a text, so
 the name of a month or weekday that may be another word (`may`, `April`) needs a preposition. Of days, months and
@@ -12,7 +12,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, time
 
 from mindex.analyzer import fold
 from mindex.lexicon import dates, filled, load
-from mindex.periods import (
+from mindex.times.calendar import (
     DAY,
     MONTHS,
     Span,
