@@ -66,6 +66,22 @@ def test_words_that_only_look_like_a_time_name_none(text: str) -> None:
     assert window(text) == "-"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("was ist hier passiert", "-"),
+        ("Wo liegt hier der Schlüssel?", "-"),
+        ("Hier steht, was wir gestern besprochen haben", "2026-06-16"),
+        ("qu'ai-je fait hier", "2026-06-16"),
+        ("Où est la clé que Martin a prise hier ?", "2026-06-16"),
+        ("hier", "2026-06-16"),
+        ("hier soir", "2026-06-16"),
+    ],
+)
+def test_a_word_of_two_languages_is_a_time_in_one_of_them(text: str, shown: str) -> None:
+    assert window(text) == shown
+
+
 def test_an_american_writes_the_month_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     assert window("what happened on 03/05") == "2026-03-05"
