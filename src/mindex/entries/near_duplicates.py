@@ -31,7 +31,7 @@ _CONFLICT_PROBES = 2
 _CONFLICT_SHARE = 0.5  # of the shorter text's words: with fewer in common the conflict rules are not asked
 _LINKS_AT_ONCE = 500  # in one transaction
 
-# Contractions alone carry no meaning; `conflicts` judges what a `not` does to a text.
+# Contractions alone carry no meaning; `conflict_rules` judges what a `not` does to a text.
 _MEANINGLESS = STOP_WORDS | known.folded("contractions")
 _FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet have a meaning
 

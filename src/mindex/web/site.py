@@ -139,7 +139,7 @@ class Site:
                 raise OutdatedFormError(
                     "this form is out of date, so nothing was changed", "load its page again and send it once more"
                 )
-            if writes and call.principal.rights != "write":
+            if writes and not call.principal.may_write:
                 raise read_only_token()
             return handler(call)
 
@@ -209,7 +209,7 @@ class Call:
 
     @property
     def may_write(self) -> bool:
-        return self.principal.rights == "write" and not self.memory.store.read_only
+        return self.principal.may_write and not self.memory.store.read_only
 
     @property
     def has_entries(self) -> bool:

@@ -1,4 +1,4 @@
-"""Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
+"""Filters as SQL that engines share: the records a search may see, decided before any top k is taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
+"""Filters in the SQL of SQLite: what each engine stores in its own way, and keyword queries in FTS5's syntax."""
 
 from collections.abc import Iterator
 
