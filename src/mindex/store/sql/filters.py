@@ -69,7 +69,7 @@ SMALL_SCOPE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class KeywordScope:
     """The records that filters admit. `condition` is None if that is all of them; `size` is counted if small."""
 
     condition: Condition | None = None
