@@ -189,7 +189,7 @@ class Entries:
         old = {one.record.id: one.record for one in related if one.record.id in differences}
         conflicts = {id_: Conflict(id_, other.summary, differences[id_].why) for id_, other in old.items()}
         by_rule = sorted(id_ for id_ in old if self._supersedes and is_replaced(old[id_], record, differences[id_]))
-        # Rules tell types apart that one statement may have in other words.
+        # Rules tell types apart that one fact may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=differences)
         links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]

@@ -147,7 +147,7 @@ def conflicting_among(record: Record, related: Iterable[RelatedMemory]) -> dict[
 def link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Link each memory whose vectors were just stored with near-duplicates of its type, and with conflicts of any.
 
-    Close vectors find the same statement in other words, and memories that came in without a search by words.
+    Close vectors find the same fact in other words, and memories that came in without a search by words.
     """
     memories = [(record, embedded.vectors[0]) for record, embedded in stored if record.kind == "memory"]
     for agent in dict.fromkeys(record.agent for record, _ in memories):
