@@ -22,6 +22,7 @@ from mindex.datatypes import (
     SimilarMemory,
 )
 from mindex.datatypes.program_numbers import Slot
+from mindex.datatypes.record_properties import MADE_OF_FIELDS
 from mindex.embedding.queue import EmbeddingQueue, pending_note
 from mindex.entries.conflicts import (
     conflict_links,
@@ -60,7 +61,6 @@ _Result = TypeVar("_Result", AddResult, Change)
 _COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {
     kind: f"{kind} update" for kind in FIELD_ENTRY_KINDS
 }
-_MADE_OF_FIELDS = {"text", "title", "type", "summary", "fields"}
 
 
 class Entries:
@@ -297,7 +297,7 @@ class Entries:
 
         def store(_: int) -> Change:  # two updates that supersede each other must not both succeed
             existing = self.find(id_)
-            if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
+            if existing.kind in _COMMANDS and values.keys() & {"fields", *MADE_OF_FIELDS}:
                 raise UsageError(
                     f"the text of a {existing.kind} is made from its fields",
                     f"change those with `mindex {_COMMANDS[existing.kind]}`",
