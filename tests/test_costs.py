@@ -49,8 +49,8 @@ _FOR_OTHERS = {
     "mindex.providers.generate.base",
     "mindex.embedding_text",
     "mindex.lexicon",
-    "mindex.time_parser",
-    "mindex.time_window",
+    "mindex.times.typed",
+    "mindex.times.in_text",
     "mindex.search.question_time",
     "mindex.datatypes.query_time",
 }

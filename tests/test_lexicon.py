@@ -9,7 +9,7 @@ import pytest
 
 import mindex
 from mindex.entries.importance import estimate_importance
-from mindex.entries.statements import statements
+from mindex.entries.sentences import parse_sentences
 from mindex.lexicon import dates, load
 from mindex.lexicon import meaning as known
 
@@ -27,7 +27,7 @@ def test_every_language_has_all_weekdays_and_months(table: str) -> None:
 )
 def test_a_weekday_is_the_same_day_in_each_language(word: str, number: int) -> None:
     assert dates.WEEKDAYS[word] == number
-    (value,) = statements(f"Yoga {word}")[0].values
+    (value,) = parse_sentences(f"Yoga {word}")[0].values
     assert value.parts == (("weekday", float(number)),)
 
 

@@ -25,7 +25,7 @@ from mindex.private_files import make_private_folder
 from mindex.setting_values import Value
 from mindex.store.base import Store
 from mindex.temporary_files import temporary_file
-from mindex.time_parser import parse_expiry
+from mindex.times.typed import parse_expiry
 from mindex.values import dataclass
 
 PREFIX = "mdx_"

@@ -11,7 +11,7 @@ from mindex.config import Settings
 from mindex.datatypes.transfer import Backup, RestoredBackup
 from mindex.errors import MindexError, UsageError
 from mindex.store.open import open_backups
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 
 _MIN_PAUSE_MS = 1_000
 

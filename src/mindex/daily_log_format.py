@@ -1,4 +1,4 @@
-"""The format of the daily log: `memories` writes its lines, `ingest` recognises them and does not index them."""
+"""The format of the daily log: `entries` writes its lines, `files` recognizes them and does not index them."""
 
 import re
 from datetime import date, datetime

@@ -20,7 +20,7 @@ from mindex.search.query import MAX_LIMIT
 from mindex.search_view import limit_of, view_of
 from mindex.store.open import open_store, scratch_database
 from mindex.store.sqlite.plain_fts5 import PlainFts5
-from mindex.time_window import find_window
+from mindex.times.in_text import find_window
 
 __all__ = [
     "IGNORE_FILES", "MAX_LIMIT", "SENTENCE", "SUFFIXES", "WHOLE", "AnswerView", "BinaryFile", "ConfiguredProviders",

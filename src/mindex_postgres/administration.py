@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from psycopg import errors
 
-from mindex.datatypes.administration import Distribution, Grant, Grants, Scope, Setup, SetupStep
+from mindex.datatypes.administration import Distribution, Grant, GrantKind, Grants, Setup, SetupStep
 from mindex.errors import ConfigError, NotFoundError, StoreError, UsageError
 from mindex.ids import new_id
 from mindex_postgres import citus
@@ -268,8 +268,8 @@ class Administration:
             database.close()
 
 
-def _scopes(agents: Sequence[str], collections: Sequence[str]) -> list[tuple[Scope, str]]:
-    named: list[tuple[Scope, str]] = [("agent", name) for name in agents]
+def _scopes(agents: Sequence[str], collections: Sequence[str]) -> list[tuple[GrantKind, str]]:
+    named: list[tuple[GrantKind, str]] = [("agent", name) for name in agents]
     named += [("collection", name) for name in collections]
     for scope, name in named:
         if not name or name == "*":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import psycopg
 from psycopg import errors
 
-from mindex.datatypes.administration import Grant, Scope
+from mindex.datatypes.administration import Grant, GrantKind
 from mindex.errors import ConfigError, LostConnectionError, StoreBusyError, StoreError, UnreachableError, UsageError
 
 # Row-level security shows a login its own rows, an owner all of them.
@@ -29,7 +29,9 @@ def read_only_error(login: str, grants: Sequence[Grant], place: str) -> StoreErr
     )
 
 
-def refusal(login: str, grants: Sequence[Grant], wanted: Iterable[tuple[Scope, str]], place: str) -> StoreError | None:
+def refusal(
+    login: str, grants: Sequence[Grant], wanted: Iterable[tuple[GrantKind, str]], place: str
+) -> StoreError | None:
     """The error for what row-level security has refused; None if the grants are not the reason.
 
     `wanted` are the agents and collections that the transaction has written, each as its scope and name.

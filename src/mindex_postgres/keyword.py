@@ -12,7 +12,7 @@ from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix,
 from mindex.store.base import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.engine_parts import (
     Condition,
-    Scope,
+    KeywordScope,
     best_first,
     bm25,
     first_of_each_group,
@@ -82,7 +82,7 @@ class KeywordSearch:
         self._transaction = transaction
 
     def statistics(self, tokens: Sequence[str]) -> TermStatistics:
-        return _statistics(self._transaction, tokens, Scope()).statistics
+        return _statistics(self._transaction, tokens, KeywordScope()).statistics
 
     def search(self, query: KeywordQuery, filters: Filters, limit: int, now: int) -> KeywordResult:
         """See `RetrievalStore.keyword`."""
@@ -140,7 +140,7 @@ def _bonus_scores(node: KeywordNode, found: Sequence[_IndexHit], counts: _Counts
 
 
 def _ranked_in_index(
-    transaction: Transaction, query: KeywordQuery, scope: Scope, limit: int, counts: _Counts
+    transaction: Transaction, query: KeywordQuery, scope: KeywordScope, limit: int, counts: _Counts
 ) -> list[_IndexHit]:
     """The best records of the index for a query, without its bonus."""
     ranking = _Ranking(transaction, query, counts, scope.condition, limit)
@@ -292,14 +292,14 @@ def _holders(leaf: Term | Prefix | Phrase, counts: _Counts) -> int:
 # ── counts ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scope_of(transaction: Transaction, filters: Filters, now: int) -> Scope:
+def _scope_of(transaction: Transaction, filters: Filters, now: int) -> KeywordScope:
     if sees_everything(transaction, filters, now):
-        return Scope()
+        return KeywordScope()
     scope = condition(transaction, filters, now)
-    return Scope(scope, size_if_small(transaction, scope) if is_countable(filters) else None)
+    return KeywordScope(scope, size_if_small(transaction, scope) if is_countable(filters) else None)
 
 
-def _read_counts(transaction: Transaction, query: KeywordQuery, scope: Scope) -> _Counts:
+def _read_counts(transaction: Transaction, query: KeywordQuery, scope: KeywordScope) -> _Counts:
     """All counts that a query needs: of its tokens in one read, and of its phrases."""
     bonus = bm25.query_tokens(query.bonus) if query.bonus is not None else ()
     tokens = [*query.tokens, *sorted(bm25.query_tokens(query.node)), *sorted(bonus)]
@@ -314,7 +314,7 @@ def _read_counts(transaction: Transaction, query: KeywordQuery, scope: Scope) ->
     return replace(counts, phrases=phrases)
 
 
-def _statistics(transaction: Transaction, tokens: Sequence[str], scope: Scope) -> _Counts:
+def _statistics(transaction: Transaction, tokens: Sequence[str], scope: KeywordScope) -> _Counts:
     """How common tokens are among the records in scope, where these are few; else among all."""
     tokens = list(dict.fromkeys(tokens))
     is_small = scope.size is not None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from mindex.datatypes.administration import Scope
+from mindex.datatypes.administration import GrantKind
 from mindex_postgres.commit_marks import WriteIdentity
 from mindex_postgres.dialect import DIALECT
 from mindex_postgres.server_pool import LiveConnection
@@ -32,7 +32,7 @@ class Transaction:
         self._locks: frozenset[str] = frozenset()
         self.identity = identity  # None: it only reads
         self.restricted = restricted  # whether row-level security hides rows from this login
-        self.written: set[tuple[Scope, str]] = set()  # agents and collections that it locked in order to write them
+        self.written: set[tuple[GrantKind, str]] = set()  # agents and collections that it locked in order to write them
         self.counted = 0  # rows that this transaction added to `counts`
 
     @property
@@ -124,7 +124,7 @@ class Transaction:
             self.defer("SELECT pg_advisory_xact_lock(hashtext(%s), hashtext(%s))", self._lock_space, name)
             self._locks |= {name}
 
-    def lock_owner(self, scope: Scope, name: str) -> None:
+    def lock_owner(self, scope: GrantKind, name: str) -> None:
         """Let no other transaction write this agent or collection until this one ends."""
         self.written.add((scope, name))
         self.lock(f"{scope} {name}")

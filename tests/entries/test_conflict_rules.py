@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mindex.entries.conflict_rules import contradict, find_conflict
-from mindex.entries.statements import statements
+from mindex.entries.sentences import parse_sentences
 
 PAIRS = [
     line.split("\t") for line in (Path(__file__).parent / "conflict_pairs.tsv").read_text(encoding="utf-8").splitlines()
@@ -112,10 +112,10 @@ def test_no_near_miss_is_called_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("date", ["3 March", "3 de marzo", "March 3"])
-def test_the_word_after_a_date_is_part_of_the_statement(date: str) -> None:
-    (statement,) = statements(f"The review is on {date} online")
-    assert [word.stem for word in statement.words] == ["review", "is", "on", "onlin"]
-    assert [value.parts for value in statement.values] == [(("day", 3.0), ("month", 3.0))]
+def test_the_word_after_a_date_is_part_of_the_sentence(date: str) -> None:
+    (sentence,) = parse_sentences(f"The review is on {date} online")
+    assert [word.stem for word in sentence.words] == ["review", "is", "on", "onlin"]
+    assert [value.parts for value in sentence.values] == [(("day", 3.0), ("month", 3.0))]
 
 
 def test_most_conflicts_are_found() -> None:

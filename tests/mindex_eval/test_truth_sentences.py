@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from mindex.entries.conflict_rules import find_difference
-from mindex.search.time_words import names_time
-from mindex.time_window import find_window
+from mindex.times import names_time
+from mindex.times.in_text import find_window
 from mindex_eval.truth import Pair, TimeQuestion, pairs, time_questions
 
 

@@ -17,7 +17,7 @@ from mindex.memory import Memory
 from mindex.present import entries as present
 from mindex.present.history import fields_changed_json, fields_changed_text, profile_text, versions_json, versions_text
 from mindex.store.base import Page
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 
 
 def _option(field: FieldSpec, *, help_: str = "") -> Callable[[F], F]:

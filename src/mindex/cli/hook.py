@@ -97,7 +97,7 @@ def pause_command(context: Context, duration: str | None) -> None:
     from mindex.clock import to_iso  # a hook, which starts with every prompt, does not need it
     from mindex.hook_pause import pause  # as above
     from mindex.present.hooks import pause_text  # as above
-    from mindex.time_parser import parse_time  # as above
+    from mindex.times.typed import parse_time  # as above
 
     settings = context.settings()
     until = parse_time(duration, ahead=True) if duration else None

@@ -21,7 +21,7 @@ from mindex.clients.config_file import (
     read_config,
     write_backup,
 )
-from mindex.datatypes.clients import ClientStatus, InstallResult, Outcome, Scope
+from mindex.datatypes.clients import ClientStatus, InstallResult, Outcome, SettingsPlace
 from mindex.errors import ConfigError
 from mindex.values import dataclass
 
@@ -51,7 +51,7 @@ class Installer:
     force: bool = False  # even if the client was not found
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> SettingsPlace:
         return "user" if self.project is None else "project"
 
     def install(self, agent: Client, command: Sequence[str]) -> InstallResult:
@@ -158,7 +158,7 @@ def list_clients(machine: Machine, folder: Path, own_program: Sequence[str]) -> 
 
     def status(agent: Client, project: Path | None) -> ClientStatus:
         path = config_file(agent, machine, project)
-        scope: Scope = "user" if project is None else "project"
+        scope: SettingsPlace = "user" if project is None else "project"
         found = trace_of(agent, machine)
         try:
             entry = read_config(agent, path).entry

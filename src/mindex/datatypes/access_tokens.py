@@ -29,8 +29,12 @@ class Principal:
     is_owner: bool = False
 
     @property
+    def may_write(self) -> bool:
+        return self.rights == "write"
+
+    @property
     def is_unlimited(self) -> bool:
-        return self.agent == ALL_AGENTS and self.rights == "write" and not self.collections
+        return self.agent == ALL_AGENTS and self.may_write and not self.collections
 
 
 @dataclass(frozen=True, slots=True)

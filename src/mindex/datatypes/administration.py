@@ -4,7 +4,7 @@ from typing import Literal
 
 from mindex.values import dataclass
 
-Scope = Literal["agent", "collection"]
+GrantKind = Literal["agent", "collection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Grant:
     """That a login may see, and unless it is read-only write, one agent's entries or one collection's files."""
 
     login: str
-    scope: Scope
+    scope: GrantKind
     name: str
     read_only: bool = False
 

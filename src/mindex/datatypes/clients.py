@@ -11,7 +11,7 @@ from mindex.datatypes.results import Answer
 from mindex.datatypes.transfer import ImportReport
 from mindex.values import dataclass
 
-Scope = Literal["user", "project"]
+SettingsPlace = Literal["user", "project"]
 # `absent`: there was nothing to undo. `refused`: the file was not touched, `reason` says why.
 Outcome = Literal["installed", "updated", "unchanged", "removed", "restored", "absent", "refused", "shown"]
 
@@ -22,7 +22,7 @@ class InstallResult:
 
     agent: str
     title: str
-    scope: Scope
+    scope: SettingsPlace
     path: str
     outcome: Outcome
     reason: str = ""
@@ -50,7 +50,7 @@ class ClientStatus:
     agent: str
     title: str
     found: str  # what shows that the agent is here; empty: nothing does
-    scope: Scope
+    scope: SettingsPlace
     path: str
     state: Literal["installed", "absent", "broken"]
     command: tuple[str, ...] = ()  # of the entry

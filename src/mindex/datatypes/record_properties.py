@@ -15,6 +15,9 @@ from mindex.values import dataclass
 # "time": milliseconds since 1970. "texts": a tuple of texts. "object": a JSON object.
 ValueKind: TypeAlias = Literal["text", "texts", "time", "integer", "number", "flag", "object"]
 
+# The properties that are made of the fields, in an entry whose text is: a profile, a turn, a contact …
+MADE_OF_FIELDS = frozenset({"text", "title", "type", "summary"})
+
 
 @dataclass(frozen=True, slots=True)
 class RecordProperty:

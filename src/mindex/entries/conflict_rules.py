@@ -1,7 +1,7 @@
 """Conflict rules: do two texts say different things about the same, so that only one of them can be true now?
 
 Precision comes first: a conflict that is none costs trust, one that is missed costs nothing that is not lost today. So
-two statements are compared only when they say the same but for one difference (docs/quality.md has the figures).
+two sentences are compared only when they say the same but for one difference (docs/quality.md has the figures).
 `contradict` asks less of the texts: whether another number or date, a negation or an opposite makes them no duplicates.
 """
 
@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 
 from mindex.analyzer import analyze, fold
-from mindex.entries.statements import Statement, Value, Word, same_value, statements
+from mindex.entries.sentences import ParsedSentence, Value, Word, parse_sentences, same_value
 from mindex.lexicon import dates
 from mindex.lexicon import meaning as known
 from mindex.values import dataclass, replace
@@ -53,8 +53,8 @@ def find_conflict(older: str, newer: str) -> str:
 
 def find_difference(older: str, newer: str) -> Difference | None:
     """Return why two texts cannot both be true, and whether the newer one is an update; None if they can."""
-    for one in statements(older, without_details=True):
-        for other in statements(newer):
+    for one in parse_sentences(older, without_details=True):
+        for other in parse_sentences(newer):
             if one.shortened and not other.update:
                 continue
             if why := _conflict(one, other):
@@ -62,7 +62,7 @@ def find_difference(older: str, newer: str) -> Difference | None:
     return None
 
 
-def _is_update(one: Statement, other: Statement) -> bool:
+def _is_update(one: ParsedSentence, other: ParsedSentence) -> bool:
     is_weekday = any(value.parts[0][0] == "weekday" for value in one.values)
     if is_weekday and one.negated == other.negated and not _is_scheduled(one):
         return False  # one more day, perhaps
@@ -78,10 +78,10 @@ def _is_update(one: Statement, other: Statement) -> bool:
 
 def is_update(text: str) -> bool:
     """Whether a text has words that say that something else held before."""
-    return any(statement.update for statement in statements(text))
+    return any(sentence.update for sentence in parse_sentences(text))
 
 
-def _conflict(one: Statement, other: Statement) -> str:
+def _conflict(one: ParsedSentence, other: ParsedSentence) -> str:
     one = _as_moved(one, other)
     if one.unclear or other.unclear or one.first in known.folded("pronouns") or other.first in known.folded("pronouns"):
         return ""
@@ -95,8 +95,8 @@ def _conflict(one: Statement, other: Statement) -> str:
     return _opposites(one, other) or _other_order(one, other) or _other_value(one, other)
 
 
-def _as_moved(one: Statement, other: Statement) -> Statement:
-    """The statement with `lives in` as `moved to`, if the other one says that its subject moved."""
+def _as_moved(one: ParsedSentence, other: ParsedSentence) -> ParsedSentence:
+    """The sentence with `lives in` as `moved to`, if the other one says that its subject moved."""
     if not any(word.stem == known.MOVED for word in other.words):
         return one
     words = tuple(replace(word, stem=known.MOVED) if word.stem in known.stems("places") else word for word in one.words)
@@ -106,7 +106,7 @@ def _as_moved(one: Statement, other: Statement) -> Statement:
 # ── numbers and dates ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _differing_values(one: Statement, other: Statement) -> tuple[Value, Value] | tuple[()] | None:
+def _differing_values(one: ParsedSentence, other: ParsedSentence) -> tuple[Value, Value] | tuple[()] | None:
     """The one pair of values that differs, or none; None when more differs, or one text has a value more.
 
     A value more is a condition or a detail: `on Fridays the standup is at 11:00`.
@@ -133,7 +133,7 @@ def _differing_values(one: Statement, other: Statement) -> tuple[Value, Value] |
 _NAMES = {"share": "numbers", "money": "amounts"}  # other kinds of values have their own plural
 
 
-def _different_values(one: Statement, other: Statement, differing: tuple[Value, Value]) -> str:
+def _different_values(one: ParsedSentence, other: ParsedSentence, differing: tuple[Value, Value]) -> str:
     if one.event or other.event or one.negated != other.negated or not _same_words(one, other):
         return ""
     first, second = differing
@@ -146,26 +146,26 @@ def _different_values(one: Statement, other: Statement, differing: tuple[Value, 
     return f"different {_NAMES.get(first.kind, f'{first.kind}s')}: {first.text} and {second.text}"
 
 
-def _is_scheduled(statement: Statement) -> bool:
+def _is_scheduled(sentence: ParsedSentence) -> bool:
     """Whether it says when something takes place; what is open on Mondays may be open on Fridays as well."""
-    stems = {word.stem for word in statement.words}
+    stems = {word.stem for word in sentence.words}
     return not known.SCHEDULED.isdisjoint(stems) and known.stems("opening").isdisjoint(stems)
 
 
-def _same_words(one: Statement, other: Statement) -> bool:
+def _same_words(one: ParsedSentence, other: ParsedSentence) -> bool:
     return bool(one.content) and one.content == other.content
 
 
 # ── negation and opposites ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _denial(one: Statement, other: Statement) -> str:
+def _denial(one: ParsedSentence, other: ParsedSentence) -> str:
     if one.event != other.event or not (_same_words(one, other) or _denies_more(one, other)):
         return ""
     return f"only {'the older' if one.negated else 'the newer'} is negated"
 
 
-def _denies_more(one: Statement, other: Statement) -> bool:
+def _denies_more(one: ParsedSentence, other: ParsedSentence) -> bool:
     """Whether the older one says what the newer one denies, with a detail behind it: `coffee with milk`."""
     shared = _common(one.words, other.words)
     if not (other.negated and other.update) or shared != len(other.words) or shared == len(one.words):
@@ -175,7 +175,7 @@ def _denies_more(one: Statement, other: Statement) -> bool:
     return has_object and detail in known.folded("prepositions") and detail not in known.BOUNDS
 
 
-def _opposites(one: Statement, other: Statement) -> str:
+def _opposites(one: ParsedSentence, other: ParsedSentence) -> str:
     only_one, only_other = one.content - other.content, other.content - one.content
     if one.content & other.content and len(only_one) == len(only_other) == 1:
         (a,), (b,) = only_one, only_other
@@ -187,9 +187,9 @@ def _opposites(one: Statement, other: Statement) -> str:
     return ""
 
 
-def _in_predicate(statement: Statement, stem: str) -> bool:
+def _in_predicate(sentence: ParsedSentence, stem: str) -> bool:
     """Whether a word belongs to what is said of the subject: `the left door is locked` and the right one are two."""
-    words = statement.words
+    words = sentence.words
     at = next(place for place, word in enumerate(words) if word.stem == stem)
     predicate = next((place for place, word in enumerate(words) if word.folded in known.PREDICATE), None)
     if predicate is None:
@@ -197,8 +197,8 @@ def _in_predicate(statement: Statement, stem: str) -> bool:
     return at > predicate
 
 
-def _small_opposites(one: Statement, other: Statement) -> tuple[Word, ...]:
-    """The words by which two statements of the same length differ, where these are `on` and `off`, or alike."""
+def _small_opposites(one: ParsedSentence, other: ParsedSentence) -> tuple[Word, ...]:
+    """The words by which two sentences of the same length differ, where these are `on` and `off`, or alike."""
     if len(one.words) != len(other.words):
         return ()
     for a, b in zip(one.words, other.words, strict=True):
@@ -207,13 +207,13 @@ def _small_opposites(one: Statement, other: Statement) -> tuple[Word, ...]:
     return ()
 
 
-def _written(statement: Statement, stem: str) -> str:
-    return next(word.text for word in statement.words if word.stem == stem)
+def _written(sentence: ParsedSentence, stem: str) -> str:
+    return next(word.text for word in sentence.words if word.stem == stem)
 
 
-def _other_order(one: Statement, other: Statement) -> str:
+def _other_order(one: ParsedSentence, other: ParsedSentence) -> str:
     """`prefers tea over coffee` and `prefers coffee over tea`."""
-    first, second = ([word.stem for word in statement.words] for statement in (one, other))
+    first, second = ([word.stem for word in sentence.words] for sentence in (one, other))
     if "over" not in first or first == second or sorted(first) != sorted(second):
         return ""
     return f"the other order: {_phrase(one.words[-3:])} and {_phrase(other.words[-3:])}"
@@ -222,7 +222,7 @@ def _other_order(one: Statement, other: Statement) -> str:
 # ── another value of the same attribute ──────────────────────────────────────────────────────────────────────
 
 
-def _other_value(one: Statement, other: Statement) -> str:
+def _other_value(one: ParsedSentence, other: ParsedSentence) -> str:
     a, b = one.words, other.words
     start = _common(a, b)
     end = _common(a[start:][::-1], b[start:][::-1])
@@ -253,7 +253,7 @@ def _is_value(words: tuple[Word, ...]) -> bool:
 def _excludes(
     before: tuple[Word, ...], mine: tuple[Word, ...], others: tuple[Word, ...], after: tuple[Word, ...]
 ) -> bool:
-    """Whether a subject has one of these values at a time. `before` and `after` are what both statements say."""
+    """Whether a subject has one of these values at a time. `before` and `after` are what both sentences say."""
     stems = [word.stem for word in before]
     names, values, last = _all_names(mine, others), (*mine, *others), before[-1].folded
 

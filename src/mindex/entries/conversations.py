@@ -14,7 +14,7 @@ from mindex.entries.validation import validate_length, validate_limit, validate_
 from mindex.errors import UsageError
 from mindex.ids import new_id
 from mindex.limits import MAX_NAME
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # importers make turns, and need no services

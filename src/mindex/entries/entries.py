@@ -22,6 +22,7 @@ from mindex.datatypes import (
     SimilarMemory,
 )
 from mindex.datatypes.program_numbers import Slot
+from mindex.datatypes.record_properties import MADE_OF_FIELDS
 from mindex.embedding.queue import EmbeddingQueue, pending_note
 from mindex.entries.conflicts import (
     conflict_links,
@@ -48,7 +49,7 @@ from mindex.redaction.redactor import Redactor
 from mindex.store.base import Page, RankingSignals, Revision, Store
 from mindex.store.rules.changes import SUPERSEDED_BY
 from mindex.store.transactions import in_transaction
-from mindex.time_parser import parse_expiry
+from mindex.times.typed import parse_expiry
 from mindex.type_rules import MEMORY_TYPES
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ _Result = TypeVar("_Result", AddResult, Change)
 _COMMANDS = {"profile": "profile set", "turn": "conversation add"} | {
     kind: f"{kind} update" for kind in FIELD_ENTRY_KINDS
 }
-_MADE_OF_FIELDS = {"text", "title", "type", "summary", "fields"}
 
 
 class Entries:
@@ -189,7 +189,7 @@ class Entries:
         old = {one.record.id: one.record for one in related if one.record.id in differences}
         conflicts = {id_: Conflict(id_, other.summary, differences[id_].why) for id_, other in old.items()}
         by_rule = sorted(id_ for id_ in old if self._supersedes and is_replaced(old[id_], record, differences[id_]))
-        # Rules tell types apart that one statement may have in other words.
+        # Rules tell types apart that one fact may have in other words.
         types = (record.type,) if memory.type else ("fact", *MEMORY_TYPES)
         similar = similar_among(record, related, types, but=differences)
         links = [(record.id, other.id, NEAR_LINK, other.overlap) for other in similar]
@@ -297,7 +297,7 @@ class Entries:
 
         def store(_: int) -> Change:  # two updates that supersede each other must not both succeed
             existing = self.find(id_)
-            if existing.kind in _COMMANDS and not _MADE_OF_FIELDS.isdisjoint(values):
+            if existing.kind in _COMMANDS and values.keys() & {"fields", *MADE_OF_FIELDS}:
                 raise UsageError(
                     f"the text of a {existing.kind} is made from its fields",
                     f"change those with `mindex {_COMMANDS[existing.kind]}`",

@@ -11,7 +11,7 @@ from mindex.clock import from_iso, to_iso
 from mindex.datatypes import Kind
 from mindex.entries.project_sources import parse_sources
 from mindex.errors import UsageError
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 
 FieldEntryKind = Literal["contact", "project", "skill"]
 FIELD_ENTRY_KINDS: tuple[FieldEntryKind, ...] = ("contact", "project", "skill")

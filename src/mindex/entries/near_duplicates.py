@@ -31,7 +31,7 @@ _CONFLICT_PROBES = 2
 _CONFLICT_SHARE = 0.5  # of the shorter text's words: with fewer in common the conflict rules are not asked
 _LINKS_AT_ONCE = 500  # in one transaction
 
-# Contractions alone carry no meaning; `conflicts` judges what a `not` does to a text.
+# Contractions alone carry no meaning; `conflict_rules` judges what a `not` does to a text.
 _MEANINGLESS = STOP_WORDS | known.folded("contractions")
 _FIRST_UNSPACED = "\u0e00"  # from here on letters are pairs of characters, which are short and yet have a meaning
 
@@ -147,7 +147,7 @@ def conflicting_among(record: Record, related: Iterable[RelatedMemory]) -> dict[
 def link_close_memories(store: Store, model: Model, stored: Sequence[tuple[Record, RecordVectors]]) -> None:
     """Link each memory whose vectors were just stored with near-duplicates of its type, and with conflicts of any.
 
-    Close vectors find the same statement in other words, and memories that came in without a search by words.
+    Close vectors find the same fact in other words, and memories that came in without a search by words.
     """
     memories = [(record, embedded.vectors[0]) for record, embedded in stored if record.kind == "memory"]
     for agent in dict.fromkeys(record.agent for record, _ in memories):

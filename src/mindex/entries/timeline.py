@@ -8,7 +8,7 @@ from mindex.datatypes import KINDS, Record, TimelineEvent
 from mindex.entries.validation import validate_limit
 from mindex.errors import UsageError
 from mindex.store.base import Store
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 from mindex.values import dataclass
 
 MAX_EVENTS = 200

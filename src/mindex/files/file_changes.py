@@ -24,16 +24,6 @@ class FileChanges:
     moved: dict[str, Document] = field(default_factory=dict)  # new path → the document that moved there
     deleted: list[Document] = field(default_factory=list)
     skipped: list[SkippedFile] = field(default_factory=list)
-    rejected: set[str] = field(default_factory=set)  # paths of files that cannot be indexed, found when they are read
-
-    def count(self, paths: Iterable[str]) -> int:
-        """Return how many of these paths were not rejected."""
-        return sum(path not in self.rejected for path in paths)
-
-    def reject(self, path: str, file: SkippedFile) -> None:
-        """Note that the file at `path` cannot be indexed; `file` says it without a secret in its name."""
-        self.skipped.append(file)
-        self.rejected.add(path)
 
 
 def fingerprint(data: bytes, version: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mindex.clock import now_ms
@@ -26,6 +26,38 @@ from mindex.type_rules import TYPE_RULES_VERSION, chunk_type
 _BATCH_CHUNKS = 500
 _BATCH_DOCUMENTS = 100
 _DAY_NS = 24 * 60 * 60 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadFile:
+    """A new or changed file that was read: its document with the chunks, or why it cannot be indexed."""
+
+    path: str
+    document_id: str
+    was_indexed: bool  # perhaps at another path
+    result: DocumentUpdate | SkippedFile
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one transaction writes, and the files, by path, that cannot be indexed."""
+
+    updates: list[DocumentUpdate] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)  # ids of documents
+    rejected: dict[str, SkippedFile] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        chunks = sum(len(update.records or ()) for update in self.updates)
+        return len(self.updates) >= _BATCH_DOCUMENTS or chunks >= _BATCH_CHUNKS
+
+    def add(self, file: _ReadFile) -> None:
+        if isinstance(file.result, DocumentUpdate):
+            self.updates.append(file.result)
+            return
+        self.rejected[file.path] = file.result
+        if file.was_indexed:  # its stored chunks are no longer what the file says
+            self.removed.append(file.document_id)
 
 
 class Indexer:
@@ -60,52 +92,59 @@ class Indexer:
         collection = self._collection
         documents = self._store.files.documents(collection.name)
         changes = self._find_changes(documents, force)
-        updates = self._updates(changes, documents, report)
-        if dry_run:
-            chunks = self._planned_chunks(changes, updates)
-        else:
-            chunks = self._apply(changes, updates)
+        chunks = ChunkCounts()
+        rejected: dict[str, SkippedFile] = {}
+        for batch in _batches(changes, self._read_files(changes, documents, report)):
+            chunks += self._count_chunks(batch) if dry_run else self._store_batch(batch)
+            rejected |= batch.rejected
+        if not dry_run:
             self._store.files.put_collection(replace(collection, indexed_at=now_ms()))
-        moved = changes.count(changes.moved)
+        skipped = (*changes.skipped, *rejected.values())
+        changed = {file.path for file in changes.changed} - rejected.keys()
         outcome = CollectionReport(
             name=collection.name,
             root=collection.root,
-            seen=changes.seen - len(changes.rejected),
-            new=changes.count(file.path for file in changes.new),
-            changed=changes.count(file.path for file in changes.changed) - moved,
-            moved=moved,
+            seen=changes.seen - len(rejected),
+            new=len({file.path for file in changes.new} - rejected.keys()),
+            changed=len(changed - changes.moved.keys()),
+            moved=len(changed & changes.moved.keys()),
             deleted=len(changes.deleted),
             unchanged=changes.unchanged + len(changes.touched),
-            skipped=len(changes.skipped),
+            skipped=len(skipped),
             chunks_added=chunks.added,
             chunks_kept=chunks.kept,
             chunks_removed=chunks.removed,
         )
         shown = self._redactor.for_reading().redact_text
-        return outcome, tuple(replace(file, path=shown(file.path)) for file in changes.skipped)
+        return outcome, tuple(replace(file, path=shown(file.path)) for file in skipped)
 
-    def _planned_chunks(self, changes: FileChanges, updates: Iterable[DocumentUpdate | str]) -> ChunkCounts:
-        """Return how many chunks `_apply` would add, keep and remove; nothing is stored."""
-        gone = [document.id for document in changes.deleted]
+    def _count_chunks(self, batch: _Batch) -> ChunkCounts:
+        """Return how many chunks a batch would add, keep and remove; nothing is stored."""
         chunks = ChunkCounts()
-        for update in updates:
-            if isinstance(update, str):
-                gone.append(update)
+        for update in batch.updates:
+            if update.records is None:  # the document changes, its chunks do not
                 continue
             stored = {chunk.id for chunk in self._store.files.chunks(update.document.id)}
-            now = {record.id for record in update.records or ()}
+            now = {record.id for record in update.records}
             chunks += ChunkCounts(len(now - stored), len(now & stored), len(stored - now))
-        return chunks + ChunkCounts(removed=sum(len(self._store.files.chunks(id_)) for id_ in gone))
+        return chunks + ChunkCounts(removed=sum(len(self._store.files.chunks(id_)) for id_ in batch.removed))
+
+    def _store_batch(self, batch: _Batch) -> ChunkCounts:
+        if not batch.updates and not batch.removed:
+            return ChunkCounts()
+        counts = self._store.files.apply(batch.updates, batch.removed)
+        self.written_chunks += (record.id for update in batch.updates for record in update.records or ())
+        return counts
 
     def planned_updates(self, *, force: bool = False) -> Iterator[DocumentUpdate]:
         """Yield every document with its chunks, as indexing would leave it; nothing is stored."""
         documents = self._store.files.documents(self._collection.name)
         changes = self._find_changes(documents, force)
         done = {document.id for document in changes.deleted}
-        for update in self._updates(changes, documents, None):
-            done.add(update if isinstance(update, str) else update.document.id)
-            if not isinstance(update, str):
-                yield update
+        for file in self._read_files(changes, documents, None):
+            done.add(file.document_id)
+            if isinstance(file.result, DocumentUpdate):
+                yield file.result
         for document in documents.values():
             if document.id not in done:
                 yield DocumentUpdate(document, self._store.files.chunks(document.id))
@@ -120,27 +159,10 @@ class Indexer:
         data = read_bytes(file, max_bytes=self._max_bytes)
         return "" if isinstance(data, SkippedFile) else fingerprint(data, self._version)
 
-    def _apply(self, changes: FileChanges, updates: Iterable[DocumentUpdate | str]) -> ChunkCounts:
-        """Write in batches, each one transaction that leaves the collection consistent."""
-        chunks = ChunkCounts()
-        # Deleted ones are part of the first batch: a new document may take the path of one.
-        gone = [document.id for document in changes.deleted]
-        batch = [DocumentUpdate(document, None) for document in changes.touched]
-        for update in updates:
-            if isinstance(update, str):
-                gone.append(update)
-                continue
-            batch.append(update)
-            self.written_chunks += (record.id for record in update.records or ())
-            if len(batch) >= _BATCH_DOCUMENTS or sum(len(item.records or ()) for item in batch) >= _BATCH_CHUNKS:
-                chunks += self._store.files.apply(batch, gone)
-                batch, gone = [], []
-        return chunks + self._store.files.apply(batch, gone) if batch or gone else chunks
-
-    def _updates(
+    def _read_files(
         self, changes: FileChanges, documents: dict[str, Document], report: Report | None
-    ) -> Iterator[DocumentUpdate | str]:
-        """Yield new and changed documents, and the ids of documents whose file can no longer be indexed."""
+    ) -> Iterator[_ReadFile]:
+        """Read the new and changed files, one at a time, in the order in which they are to be stored."""
         taken = {document.id for document in documents.values()} - {document.id for document in changes.deleted}
         files = sorted((*changes.changed, *changes.new), key=_urgency)
         # Moves first: a new document can take a path only when the moved one has left it.
@@ -152,17 +174,12 @@ class Indexer:
             before = changes.moved.get(file.path) or documents.get(file.path)
             id_ = before.id if before is not None else _document_id(self._collection.name, file.path, taken)
             taken.add(id_)
-            update = data if isinstance(data, SkippedFile) else self._update(id_, file, data)
-            if isinstance(update, DocumentUpdate):
-                yield update
-                continue
-            changes.reject(file.path, update)
-            if before is not None:  # its stored chunks are no longer what the file says
-                yield before.id
+            result = data if isinstance(data, SkippedFile) else self._make_document(id_, file, data)
+            yield _ReadFile(file.path, id_, before is not None, result)
         if report is not None and files:
             report(Progress("chunk", len(files), len(files)))
 
-    def _update(self, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
+    def _make_document(self, id_: str, file: ScannedFile, data: bytes) -> DocumentUpdate | SkippedFile:
         """Return the document and chunks of one file, or why it cannot be indexed."""
         if kinds := self._redactor.kinds_in(file.path):
             return SkippedFile(file.path, f"its path contains a secret ({', '.join(kinds)}); rename it")
@@ -207,6 +224,19 @@ class Indexer:
             record = document.record(record_id, chunk.text, title, tags, chunk.first_line, chunk.last_line)
             records.append(replace(record, type=chunk_type(titles, chunk.text)))
         return DocumentUpdate(document, tuple(records))
+
+
+def _batches(changes: FileChanges, files: Iterable[_ReadFile]) -> Iterator[_Batch]:
+    """Put the work into batches that each leave the collection consistent."""
+    # Deleted ones are part of the first batch: a new document may take the path of one.
+    touched = [DocumentUpdate(document, None) for document in changes.touched]
+    batch = _Batch(touched, [document.id for document in changes.deleted])
+    for file in files:
+        batch.add(file)
+        if batch.is_full:
+            yield batch
+            batch = _Batch()
+    yield batch
 
 
 def _urgency(file: ScannedFile) -> tuple[int, int, str]:

@@ -6,7 +6,6 @@ One small file for each conversation, locked while a hook works on it: two hooks
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from zlib import crc32
 
 from mindex.errors import StoreBusyError
 from mindex.private_files import make_private_folder
+from mindex.temporary_files import lock_within
 from mindex.values import dataclass
 
 _LOCK_SECONDS = 5.0
@@ -43,7 +43,8 @@ def session_state(folder: Path, session: str) -> Iterator[SessionState]:
     make_private_folder(folder)
     descriptor = os.open(folder / _file_name(session), os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+b", buffering=0) as file:
-        _lock(descriptor)
+        if not lock_within(_LOCK_SECONDS, descriptor):
+            raise StoreBusyError("another hook of this conversation is still at work", "")
         state = _parse(file.read(_MAX_BYTES))
         before = _dump(state)
         yield state
@@ -86,23 +87,3 @@ def _parse(data: bytes) -> SessionState:
 
 def _dump(state: SessionState) -> bytes:
     return json.dumps({name: getattr(state, name) for name in SessionState.__slots__}).encode()
-
-
-if sys.platform == "win32":
-
-    def _lock(descriptor: int) -> None:
-        """There is no such lock; what is stored twice is known by its id."""
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise StoreBusyError("another hook of this conversation is still at work", "") from None
-                time.sleep(0.005)
-            except OSError:  # a file system without locks
-                return None

@@ -32,7 +32,7 @@ def acting_as(principal: Principal) -> Iterator[None]:
 def require_write() -> None:
     """Raise AccessDeniedError if the current request may only read."""
     principal = current_principal()
-    if principal is not None and principal.rights != "write":
+    if principal is not None and not principal.may_write:
         raise read_only_token()
 
 

@@ -15,7 +15,7 @@ from mindex.lookup.special_references import SpecialReferences
 from mindex.search.service import current_anchor
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 from mindex.values import dataclass
 
 _SPAN = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")

@@ -28,8 +28,8 @@ from mindex.present.entries import conflicts_text, labels_text, sessions_text
 from mindex.present.history import changed_lines, timeline_text
 from mindex.present.text import amount
 from mindex.store.base import Store
-from mindex.time_parser import parse_time
-from mindex.time_window import find_window
+from mindex.times.in_text import find_window
+from mindex.times.typed import parse_time
 from mindex.values import dataclass
 
 _REFERENCE = re.compile(r"(?P<direction>links|backlinks):(?P<file>.*)", re.DOTALL)

@@ -21,7 +21,7 @@ from mindex.regular_files import read_regular
 from mindex.search.option_types import Scope, SearchOptions
 from mindex.search.query import MAX_LIMIT, parse
 from mindex.store.base import RankingSignals
-from mindex.time_parser import parse_expiry, parse_time
+from mindex.times.typed import parse_expiry, parse_time
 from mindex.web.site import status_of
 
 __all__ = [

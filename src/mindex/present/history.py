@@ -8,7 +8,7 @@ from itertools import groupby, zip_longest
 
 from mindex.clock import to_iso
 from mindex.datatypes import Change, Conflict, Record, TimelineEvent
-from mindex.datatypes.record_properties import RecordProperty, in_order
+from mindex.datatypes.record_properties import MADE_OF_FIELDS, RecordProperty, in_order
 from mindex.present.budget import check_budget
 from mindex.present.fence import INDENT, continued, inline
 from mindex.present.record_view import field_text, stored_fields, view_record
@@ -25,7 +25,6 @@ _DONE = {
     "update": "changed", "supersede": "superseded", "forget": "forgotten", "restore": "restored", "undo": "undone",
     "import": "imported",
 }  # fmt: skip
-_MADE_OF_FIELDS = ("fields", "text", "type", "title", "summary")
 _NOTHING = object()  # in the place of a value that is not there
 
 
@@ -171,7 +170,7 @@ def changed_lines(change: Change) -> list[str]:
     before, after = change.before, change.after
     if before is None:
         return [after.text]
-    left_out = _MADE_OF_FIELDS if before.kind in _KINDS_WITH_FIELDS else ("fields",)
+    left_out = {"fields", *MADE_OF_FIELDS} if before.kind in _KINDS_WITH_FIELDS else {"fields"}
     shown = (one for one in in_order("history") if one.name not in left_out)
     changed = (one for one in shown if getattr(before, one.name) != getattr(after, one.name))
     return [

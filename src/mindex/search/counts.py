@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from mindex.analyzer import STOP_WORDS, analyze, fold
 from mindex.datatypes import Record
-from mindex.entries.statements import sentences
+from mindex.entries.sentences import sentences
 from mindex.lexicon import dates
 
 _HOW_MANY = re.compile(

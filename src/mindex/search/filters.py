@@ -39,7 +39,7 @@ def moment(text: str | None) -> int | None:
     """The moment that a text names; None for an empty one. Raises UsageError."""
     if not text:
         return None
-    from mindex.time_parser import parse_time  # most searches name no time (tests/test_costs.py)
+    from mindex.times.typed import parse_time  # most searches name no time (tests/test_costs.py)
 
     return parse_time(text)
 

@@ -15,8 +15,8 @@ from mindex.datatypes.records import CONFLICT_LINK
 from mindex.datatypes.results import Older
 from mindex.search.guidance import replaced_note
 from mindex.search.judgement import Scores
-from mindex.search.time_words import past_word
 from mindex.store.base import Store
+from mindex.times import past_word
 from mindex.values import dataclass
 
 if TYPE_CHECKING:  # most pages have no turns and no conflict (tests/test_costs.py)
@@ -144,7 +144,7 @@ def _sentences_about(query: str, record: Record) -> str:
     """The text of a memory; of a turn what the user said with a word of the query in it."""
     if record.kind == "memory":
         return record.text
-    from mindex.entries.statements import sentences  # as above
+    from mindex.entries.sentences import sentences  # as above
 
     words = {word[:_STEM] for word in query.casefold().split() if len(word) > 3}
     text = str(record.fields.get("user_message") or record.text)

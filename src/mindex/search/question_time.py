@@ -17,9 +17,9 @@ from mindex.datatypes import AllOf, Filters, Hit, QueryTime, Record, Term
 from mindex.lexicon import load, words
 from mindex.search.judgement import Scores
 from mindex.search.query import parse_plain
-from mindex.search.time_words import names_time
 from mindex.store.base import KeywordQuery, RankingSignals, Store
-from mindex.time_window import TimeWindow, find_window, find_windows
+from mindex.times import names_time
+from mindex.times.in_text import TimeWindow, find_window, find_windows
 from mindex.values import dataclass, replace
 
 # What a record from the window gains, in log-odds: most of the surprise that a record of a year is from these days.

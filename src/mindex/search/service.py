@@ -29,10 +29,10 @@ from mindex.search.option_types import Scope
 from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
 from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
 from mindex.search.retrieval import LOOSELY_FOUND, Retrieval, Retrieved, retrieve
-from mindex.search.time_words import names_time
 from mindex.search.word_evidence import idf, shares, surprisal_by_id
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
+from mindex.times import names_time
 from mindex.values import replace
 
 if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)

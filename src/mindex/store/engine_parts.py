@@ -46,7 +46,7 @@ from mindex.store.sql.dialect import join as join
 from mindex.store.sql.engine import RecordRows as RecordRows
 from mindex.store.sql.engine import ThreadTransaction as ThreadTransaction
 from mindex.store.sql.entry_statements import put_program_numbers as put_program_numbers
-from mindex.store.sql.filters import Scope as Scope
+from mindex.store.sql.filters import KeywordScope as KeywordScope
 from mindex.store.sql.filters import best_first as best_first
 from mindex.store.sql.filters import is_countable as is_countable
 from mindex.store.sql.filters import live_records as live_records

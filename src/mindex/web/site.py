@@ -21,12 +21,13 @@ from mindex.command_words import in_page_words
 from mindex.datatypes import Progress
 from mindex.datatypes.access_tokens import Principal
 from mindex.datatypes.results import Report
-from mindex.errors import AccessDeniedError, ConflictError, MindexError, NotFoundError, UsageError, read_only_token
+from mindex.errors import AccessDeniedError, ConflictError, MindexError, NotFoundError, UsageError
 from mindex.http_access.authentication import Authenticator
 from mindex.http_access.current_principal import current_principal
 from mindex.http_access.middleware import is_navigation
 from mindex.http_access.sessions import Session, Sessions
 from mindex.memory import Memory
+from mindex.web.forms import check_form
 from mindex.web.render import render
 
 if TYPE_CHECKING:
@@ -54,10 +55,6 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-
-
-class OutdatedFormError(AccessDeniedError):
-    """A form without the token of the current session."""
 
 
 def status_of(error: MindexError) -> int:
@@ -132,15 +129,10 @@ class Site:
         return Route(path, self._endpoint(handler), methods=["GET"])
 
     def form(self, path: str, handler: Callable[[Call], Response], *, writes: bool = True) -> Route:
-        """A form: its hidden field must be that of the session. One that `writes` needs a token that may."""
+        """A form, which must be from a page of the session. One that `writes` needs a principal that may."""
 
         def checked(call: Call) -> Response:
-            if call.session is None or not call.session.accepts(call.form.get("csrf", "")):
-                raise OutdatedFormError(
-                    "this form is out of date, so nothing was changed", "load its page again and send it once more"
-                )
-            if writes and call.principal.rights != "write":
-                raise read_only_token()
+            check_form(call.form, call.session, call.principal, writes=writes)
             return handler(call)
 
         return Route(path, self._endpoint(checked), methods=["POST"])
@@ -209,7 +201,7 @@ class Call:
 
     @property
     def may_write(self) -> bool:
-        return self.principal.rights == "write" and not self.memory.store.read_only
+        return self.principal.may_write and not self.memory.store.read_only
 
     @property
     def has_entries(self) -> bool:
@@ -266,6 +258,3 @@ class Call:
 
 def _no_page(call: Call) -> Response:
     raise NotFoundError(f"there is no page {call.request.url.path}", "the menu has all pages")
-
-
-logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from mindex.clock import now_ms
 from mindex.datatypes import TYPES, Answer, Hit, Record
 from mindex.entries.new_memory import NewMemory
 from mindex.memory import Memory
-from mindex.time_parser import parse_time
+from mindex.times.typed import parse_time
 from mindex_compat.dialects import memory_mcp
 from mindex_compat.dialects.memory_mcp import all_words
 from mindex_compat.dialects.memory_mcp_recall_budget import RecallResult, recall_text

@@ -131,7 +131,7 @@ class AccessRules:
 
     def require_write(self) -> None:
         """Raise AccessDeniedError unless the principal may write."""
-        if self.principal.rights != "write":
+        if not self.principal.may_write:
             raise read_only_token()
 
     def require_own(self, records: Sequence[Record]) -> None:

@@ -83,7 +83,7 @@ class ScopedStore:
 
     @property
     def read_only(self) -> bool:
-        return self._store.read_only or self._principal.rights != "write"
+        return self._store.read_only or not self._principal.may_write
 
     @property
     def folder(self) -> Path | None:

@@ -13,7 +13,7 @@ from mindex.store.sql.dialect import Condition, Dialect, S
 
 if TYPE_CHECKING:
     from mindex.datatypes import Filters, Model, Record, RecordVectors, VectorArray
-    from mindex.datatypes.administration import Scope
+    from mindex.datatypes.administration import GrantKind
     from mindex.datatypes.spaces import EmbedderSpec
     from mindex.store.export_rows import ExportedVectors
     from mindex.store.results import KeywordQuery, KeywordResult, NearestRecords, Neighbours, TermStatistics
@@ -74,7 +74,7 @@ class Statements(Protocol):
     def sealed(self, values: Sequence[object]) -> Sequence[object]:
         """The values of a new row with those of `$seal`, which follow the columns `$checksum`."""
 
-    def lock_owner(self, scope: Scope, name: str) -> None:
+    def lock_owner(self, scope: GrantKind, name: str) -> None:
         """Let no other transaction write this agent or collection until this one ends, if several can write."""
 
     def require_removed(self, gone: int, wanted: int, what: str) -> None:

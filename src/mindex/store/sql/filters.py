@@ -1,4 +1,4 @@
-"""Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
+"""Filters as SQL that engines share: the records a search may see, decided before any top k is taken."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SMALL_SCOPE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class KeywordScope:
     """The records that filters admit. `condition` is None if that is all of them; `size` is counted if small."""
 
     condition: Condition | None = None

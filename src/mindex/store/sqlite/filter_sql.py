@@ -1,11 +1,11 @@
-"""Filters as SQL: the part of the records a search may see, decided before any top k is taken."""
+"""Filters in the SQL of SQLite: what each engine stores in its own way, and keyword queries in FTS5's syntax."""
 
 from collections.abc import Iterator
 
 from mindex.analyzer import fold
 from mindex.datatypes import AllOf, AnyOf, Filters, KeywordNode, Phrase, Prefix, Term, Without
 from mindex.store.sql.dialect import Condition
-from mindex.store.sql.filters import SMALL_SCOPE, Scope, is_countable, live_records, size_if_small
+from mindex.store.sql.filters import SMALL_SCOPE, KeywordScope, is_countable, live_records, size_if_small
 from mindex.store.sqlite.sql_connection import DIALECT, SqlConnection, marks
 
 _MATCHING = "SELECT rowid FROM records_fts WHERE records_fts MATCH ?"
@@ -70,14 +70,14 @@ def sees_everything(connection: SqlConnection, filters: Filters, now: int) -> bo
     return filters.include_expired or not connection.value(expired, now)
 
 
-def scope_of(connection: SqlConnection, filters: Filters, now: int) -> Scope:
+def scope_of(connection: SqlConnection, filters: Filters, now: int) -> KeywordScope:
     """The records that a keyword search may see, and how many they are if that is cheap to say."""
     if sees_everything(connection, filters, now):
-        return Scope()
+        return KeywordScope()
     scope = condition(filters, now)
     if not is_countable(filters) or (filters.kinds and filters.agent != "*" and _has_many(connection, filters)):
-        return Scope(scope)
-    return Scope(scope, size_if_small(connection, scope))
+        return KeywordScope(scope)
+    return KeywordScope(scope, size_if_small(connection, scope))
 
 
 def _has_many(connection: SqlConnection, filters: Filters) -> bool:

@@ -15,7 +15,7 @@ from mindex.datatypes import Filters, KeywordNode, Prefix, Record, Term
 from mindex.store.results import KeywordQuery, KeywordResult, ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.kind_groups import first_of_each_group
-from mindex.store.sql.filters import Scope, best_first, plain_terms
+from mindex.store.sql.filters import KeywordScope, best_first, plain_terms
 from mindex.store.sql.retrieval import SIGNAL_COLUMNS, SIGNAL_TABLES, to_signals
 from mindex.store.sql.space_rows import read_roles
 from mindex.store.sqlite.filter_sql import match_expression, scope_of
@@ -74,7 +74,7 @@ _COUNT = "SELECT count(*) FROM records_fts WHERE records_fts MATCH ?"
 _COUNT_IN_SCOPE = """
 SELECT count(*) FROM records_fts JOIN records r ON r.key = records_fts.rowid WHERE records_fts MATCH ? AND {scope}
 """
-_EVERYTHING = Scope()
+_EVERYTHING = KeywordScope()
 _SIGNALS = DIALECT.spell(f", {SIGNAL_COLUMNS}"), DIALECT.spell(SIGNAL_TABLES)
 # In a large scope this share more rows are ranked before the scope is applied.
 _AHEAD = 0.25
@@ -144,7 +144,7 @@ class KeywordSearch:
                 lengths[hit.id] = bm25.length(past[hit.id])
         return KeywordResult(hits, statistics, matched, read_roles(connection).active, lengths)
 
-    def statistics(self, tokens: Sequence[str], scope: Scope = _EVERYTHING) -> TermStatistics:
+    def statistics(self, tokens: Sequence[str], scope: KeywordScope = _EVERYTHING) -> TermStatistics:
         """How common tokens are among the records in scope, where these are few; else among all."""
         if self._postings is None:
             return _statistics(self._connection, tokens, scope)
@@ -152,7 +152,9 @@ class KeywordSearch:
 
         return statistics(self._connection, self._postings, tokens, scope)
 
-    def _ranked(self, query: KeywordQuery, node: KeywordNode, scope: Scope, limit: int) -> tuple[ScoredRecord, ...]:
+    def _ranked(
+        self, query: KeywordQuery, node: KeywordNode, scope: KeywordScope, limit: int
+    ) -> tuple[ScoredRecord, ...]:
         """The best records for a node, those of the past among them."""
         hits = self._ranked_in_index(node, scope, limit, query.signals)
         if not query.past:
@@ -161,7 +163,9 @@ class KeywordSearch:
         past = bm25.score_records(node, query.past, counts, read_tally(self._connection).average_length)
         return best_first((*hits, *past))[:limit]
 
-    def _ranked_in_index(self, node: KeywordNode, scope: Scope, limit: int, signals: bool) -> tuple[ScoredRecord, ...]:
+    def _ranked_in_index(
+        self, node: KeywordNode, scope: KeywordScope, limit: int, signals: bool
+    ) -> tuple[ScoredRecord, ...]:
         if self._postings is not None:
             from mindex.store.sqlite import posting_search  # numpy, see above
 
@@ -171,7 +175,7 @@ class KeywordSearch:
 
 
 def _ranked_by_fts5(
-    connection: SqlConnection, node: KeywordNode, scope: Scope, limit: int, signals: bool
+    connection: SqlConnection, node: KeywordNode, scope: KeywordScope, limit: int, signals: bool
 ) -> tuple[ScoredRecord, ...]:
     if scope.size is not None and (terms := plain_terms(node)):
         return _ranked_among_few(connection, terms, scope, limit)
@@ -191,7 +195,7 @@ def _ranked_by_fts5(
 
 
 def _ranked_rows(
-    connection: SqlConnection, expression: str, scope: Scope, limit: int, signals: bool
+    connection: SqlConnection, expression: str, scope: KeywordScope, limit: int, signals: bool
 ) -> list[tuple[Any, ...]]:
     """The best rows in scope. Of a small scope, most of the best rows of all lie outside."""
     columns, tables = _SIGNALS if signals else ("", "")
@@ -211,7 +215,7 @@ def _ranked_rows(
 
 
 def _ranked_among_few(
-    connection: SqlConnection, terms: Sequence[Term], scope: Scope, limit: int
+    connection: SqlConnection, terms: Sequence[Term], scope: KeywordScope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     """BM25 as if the scope were all there is: a name that every record of one agent holds says nothing about them.
 
@@ -239,7 +243,7 @@ def read_terms(connection: SqlConnection, prefix: str, shortest: int, longest: i
     return dict(connection.execute(_TERMS, (prefix, shortest, longest, limit)))
 
 
-def _statistics(connection: SqlConnection, tokens: Iterable[str], scope: Scope) -> TermStatistics:
+def _statistics(connection: SqlConnection, tokens: Iterable[str], scope: KeywordScope) -> TermStatistics:
     """How common tokens are among the records in scope, where these are few; else among all."""
     if scope.condition is not None and scope.size is not None:
         query = _COUNT_IN_SCOPE.format(scope=scope.condition.sql)

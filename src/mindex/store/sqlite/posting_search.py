@@ -17,7 +17,7 @@ from mindex.store.results import ScoredRecord, TermStatistics
 from mindex.store.rules import bm25
 from mindex.store.rules.bm25 import K1, B
 from mindex.store.sql.dialect import Condition
-from mindex.store.sql.filters import Scope
+from mindex.store.sql.filters import KeywordScope
 from mindex.store.sqlite.keyword import read_tally
 from mindex.store.sqlite.posting_index import Frequencies, LoadedPostings
 from mindex.store.sqlite.sql_connection import SqlConnection
@@ -150,7 +150,7 @@ def can_answer(node: KeywordNode) -> bool:
 
 
 def ranked(
-    connection: SqlConnection, postings: LoadedPostings, node: KeywordNode, scope: Scope, limit: int
+    connection: SqlConnection, postings: LoadedPostings, node: KeywordNode, scope: KeywordScope, limit: int
 ) -> tuple[ScoredRecord, ...]:
     """The best records in scope, with their scores."""
     if scope.condition is None:
@@ -169,7 +169,7 @@ def ranked(
 
 
 def statistics(
-    connection: SqlConnection, postings: LoadedPostings, tokens: Iterable[str], scope: Scope
+    connection: SqlConnection, postings: LoadedPostings, tokens: Iterable[str], scope: KeywordScope
 ) -> TermStatistics:
     """How common tokens are among the records in scope, where these are few; else among all."""
     mask, records = None, read_tally(connection).records

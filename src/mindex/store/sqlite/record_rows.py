@@ -1,6 +1,6 @@
 """Rows of the table `records`: their columns, what is read from them, and what is stored and removed with a row.
 
-Columns come from `model.record_properties`: a new property needs a line there and a column, and nothing here.
+Columns come from `datatypes.record_properties`: a new property needs a line there and a column, and nothing here.
 """
 
 from __future__ import annotations

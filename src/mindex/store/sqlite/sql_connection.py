@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from mindex.clock import DAY_MS
-from mindex.datatypes.administration import Scope
+from mindex.datatypes.administration import GrantKind
 from mindex.store.record_json import decode_texts, encode
 from mindex.store.results import ScoredRecord
 from mindex.store.sql.dialect import Dialect
@@ -190,7 +190,7 @@ class SqlConnection(sqlite3.Connection):
     def sealed(self, values: Sequence[object]) -> Sequence[object]:
         return (*values, checksum_of_texts(values))
 
-    def lock_owner(self, scope: Scope, name: str) -> None:
+    def lock_owner(self, scope: GrantKind, name: str) -> None:
         """Nothing: a SQLite file has one writer at a time."""
 
     def require_removed(self, gone: int, wanted: int, what: str) -> None:

@@ -56,7 +56,7 @@ _MAX_SCOPES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _AdmittedRows:
     """The rows of an index that filters admit, until a record changes or expires."""
 
     rows: NDArray[np.bool_]
@@ -78,7 +78,7 @@ class _Loaded:
     groups: Groups | None = None  # of its rows, as they were at the change `grouped`
     grouped: int = -1
     collection_sizes: dict[int, int] = field(default_factory=dict)  # documents, by the collection's key
-    scopes: dict[Filters, _Scope] = field(default_factory=dict)
+    scopes: dict[Filters, _AdmittedRows] = field(default_factory=dict)
 
 
 class SqliteVectors:
@@ -413,5 +413,5 @@ def _allowed(connection: SqlConnection, loaded: _Loaded, filters: Filters) -> ND
         if len(loaded.scopes) >= _MAX_SCOPES:
             loaded.scopes.clear()
         soonest = connection.value("SELECT min(expires_at) FROM records WHERE expires_at > ?", now)
-        loaded.scopes[filters] = _Scope(rows, loaded.seq, inf if soonest is None else soonest)
+        loaded.scopes[filters] = _AdmittedRows(rows, loaded.seq, inf if soonest is None else soonest)
     return rows

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from mindex.clock import DAY_MS
-from mindex.time_parser import parse_time
-from mindex.time_window import find_window, find_windows
+from mindex.times.in_text import find_window, find_windows
+from mindex.times.typed import parse_time
 
 NOW = int(datetime(2026, 6, 17, 12).timestamp() * 1000)  # a Wednesday
 
@@ -64,6 +64,22 @@ def test_ranges_and_open_windows(text: str, shown: str) -> None:
 )
 def test_words_that_only_look_like_a_time_name_none(text: str) -> None:
     assert window(text) == "-"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("was ist hier passiert", "-"),
+        ("Wo liegt hier der Schlüssel?", "-"),
+        ("Hier steht, was wir gestern besprochen haben", "2026-06-16"),
+        ("qu'ai-je fait hier", "2026-06-16"),
+        ("Où est la clé que Martin a prise hier ?", "2026-06-16"),
+        ("hier", "2026-06-16"),
+        ("hier soir", "2026-06-16"),
+    ],
+)
+def test_a_word_of_two_languages_is_a_time_in_one_of_them(text: str, shown: str) -> None:
+    assert window(text) == shown
 
 
 def test_an_american_writes_the_month_first(monkeypatch: pytest.MonkeyPatch) -> None:

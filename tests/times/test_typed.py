@@ -1,4 +1,4 @@
-"""Times as people write them, read at a fixed moment in a fixed zone."""
+"""Times as users type them, read at a fixed moment in a fixed zone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from mindex.errors import UsageError
-from mindex.time_parser import parse_expiry, parse_time
+from mindex.times.typed import parse_expiry, parse_time
 
 NOW = "2026-03-31T10:30"  # a Tuesday, two days after the clocks of Berlin went forward
 

@@ -1,4 +1,4 @@
-"""The window of time that a question names: `last week`, `im März`, `il y a deux mois`, `entre el 3 y el 10 de mayo`.
+"""The windows of time that a text names: `last week`, `im März`, `il y a deux mois`, `entre el 3 y el 10 de mayo`.
 
 English, German, French and Spanish, by the patterns of `lexicon/times.toml`. The phrase may be anywhere in a text, so
 the name of a month or weekday that may be another word (`may`, `April`) needs a preposition. Of days, months and
@@ -12,7 +12,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, time
 
 from mindex.analyzer import fold
 from mindex.lexicon import dates, filled, load
-from mindex.periods import (
+from mindex.times.calendar import (
     DAY,
     MONTHS,
     Span,
@@ -110,6 +110,9 @@ _PERIODS = [
 ]
 _AROUND = {name: re.compile(filled(pattern, _PARTS)) for name, pattern in _TABLE["around"].items()}
 _FIELD = re.compile(r"(?<!\w)\{?[a-z_]+\}?:(?=\S)\S+")  # title:march
+_HOMONYMS: dict[str, list[str]] = _TABLE["homonyms"]
+_LANGUAGES = {language: frozenset(words.split()) for language, words in _TABLE["languages"].items()}
+_WORD = re.compile(r"[^\W\d_]+")
 _AMBIGUOUS_MONTHS = frozenset(["may", "march", "april", "june", "august", "mars", "mar", "jan", "sep", "dec", "mai"])
 
 
@@ -174,6 +177,8 @@ def _periods(text: str, today: date) -> Iterator[_Period]:
         for match in pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
+            if match[0] in _HOMONYMS and _is_foreign(match[0], text):
+                continue
             try:
                 span = _READERS[name](match, today) if name in _READERS else one_day(today + DAY * int(name))
             except (OverflowError, ValueError):  # a time outside the years that a calendar has
@@ -181,6 +186,13 @@ def _periods(text: str, today: date) -> Iterator[_Period]:
             if span is not None and span[0].year > MINYEAR and span[1].year < MAXYEAR:
                 taken.append(match.span())
                 yield _Period(*match.span(), span, _is_unsure(name, match))
+
+
+def _is_foreign(name: str, text: str) -> bool:
+    """Whether a name is a word of another language here: `hier` means `here` in a German text."""
+    own, other = (_LANGUAGES[language] for language in _HOMONYMS[name])
+    words = _WORD.findall(text)
+    return sum(word in other for word in words) > sum(word in own for word in words)
 
 
 def _is_unsure(name: str, match: re.Match[str]) -> bool:

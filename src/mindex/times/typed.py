@@ -1,6 +1,6 @@
-"""Times as people write them: `now`, `yesterday 15:00`, `3 days ago`, `2h`, `last week`, `friday`, `march`, ISO 8601.
+"""Times as users type them: `now`, `yesterday 15:00`, `3 days ago`, `2h`, `last week`, `friday`, `march`, ISO 8601.
 
-What `time_window` reads in a question is a time here as well: `letzte Woche`, `hace dos meses`, `last summer`.
+What `in_text` reads in a question is a time here as well: `letzte Woche`, `hace dos meses`, `last summer`.
 
 A day, week, month or year means its start; weeks begin on Monday. A time without a zone is local: that is what
 a person typing a date means.
@@ -12,7 +12,7 @@ from datetime import date, datetime, time, timedelta
 from mindex.clock import now_ms
 from mindex.errors import UsageError
 from mindex.lexicon import dates
-from mindex.periods import (
+from mindex.times.calendar import (
     DAY,
     MONTHS,
     WEEKDAYS,
@@ -63,7 +63,7 @@ def parse_time(text: str, *, now: int | None = None, ahead: bool = False) -> int
 
 def _window_start(text: str, now: int) -> int | None:
     """The beginning of a window that the whole text names: `letzte Woche`, `il y a deux mois`, `last summer`."""
-    from mindex.time_window import find_window  # most times are read without its patterns
+    from mindex.times.in_text import find_window  # most times are read without its patterns
 
     window = find_window(text, now)
     return window.starts_at if window is not None and window.words == (0, len(text)) else None

@@ -1,4 +1,4 @@
-"""Statements: what a sentence says, as far as rules can tell: its words, its numbers and dates, its negation."""
+"""Sentences, parsed: what each says, as far as rules can tell: its words, its numbers and dates, its negation."""
 
 import re
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ _HOURS = range(25)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number, time or date of a statement. `parts` tell it apart from others of its kind and unit."""
+    """A number, time or date of a sentence. `parts` tell it apart from others of its kind and unit."""
 
     kind: str  # time, date, duration, money, share or number
     parts: tuple[tuple[str, float], ...]
@@ -64,7 +64,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a statement: its stem, how it is written, and whether it carries meaning."""
+    """A word of a sentence: its stem, how it is written, and whether it carries meaning."""
 
     stem: str
     text: str
@@ -82,7 +82,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ParsedSentence:
     """One sentence: words in order without articles and negations, values, and whether it denies or tells an event."""
 
     words: tuple[Word, ...]
@@ -105,13 +105,13 @@ def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE_END.split(text.strip()) if part.strip() and len(part) <= _LONGEST]
 
 
-def statements(text: str, *, without_details: bool = False) -> tuple[Statement, ...]:
-    """The statements of the first five sentences of a text, and what an update says without its date.
+def parse_sentences(text: str, *, without_details: bool = False) -> tuple[ParsedSentence, ...]:
+    """The first five sentences of a text, parsed, and what an update says without its date.
 
     `without_details` instead adds what a sentence says without what follows its first number, and without a person's
     role: a newer and shorter sentence changes the number or the place, and seldom repeats the rest.
     """
-    found: list[Statement] = []
+    found: list[ParsedSentence] = []
     for part in sentences(text)[:_MAX_SENTENCES]:
         whole = _read(part)
         found.append(whole)
@@ -121,14 +121,14 @@ def statements(text: str, *, without_details: bool = False) -> tuple[Statement, 
             continue
         clause = _clause(part)
         if head := _head(clause):
-            found.append(_statement(known.reworded(head, "same")))
+            found.append(_parse(known.reworded(head, "same")))
         if not whole.negated and not whole.unclear and (short := known.reworded(clause, "left_out")) != clause:
-            found.append(replace(_statement(known.reworded(short, "same")), shortened=True))
+            found.append(replace(_parse(known.reworded(short, "same")), shortened=True))
     return tuple(found)
 
 
 @lru_cache(maxsize=1024)
-def _read(sentence: str) -> Statement:
+def _read(sentence: str) -> ParsedSentence:
     """A sentence without what it explains or adds, its update words, and phrases in one wording."""
     corrected = known.named_pattern("correction").search(sentence) if "," in sentence else None
     if corrected:
@@ -139,11 +139,11 @@ def _read(sentence: str) -> Statement:
     update = plain != clause or corrected is not None
     if update:
         plain = known.named_pattern("since").sub(" ", plain)
-    statement = _statement(known.reworded(plain, "same"))
+    parsed = _parse(known.reworded(plain, "same"))
     history = "?" in sentence or known.named_pattern("history").search(plain) is not None
     return replace(
-        statement,
-        unclear=statement.unclear or history,
+        parsed,
+        unclear=parsed.unclear or history,
         update=update,
         corrects=known.stem(corrected[1]) if corrected else "",
     )
@@ -158,7 +158,7 @@ def _denied(sentence: str) -> str:
     if not known.LIMITS_DENIAL.isdisjoint(following):
         return sentence
     plain = known.reworded(denial, "updates")
-    return denial if plain != denial and _statement(plain).negated else sentence
+    return denial if plain != denial and _parse(plain).negated else sentence
 
 
 def _clause(sentence: str) -> str:
@@ -188,7 +188,7 @@ def _is_number(match: re.Match[str]) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _statement(sentence: str) -> Statement:
+def _parse(sentence: str) -> ParsedSentence:
     tokens = list(_tokens(sentence))
     words: list[Word] = []
     values: list[Value] = []
@@ -228,7 +228,9 @@ def _statement(sentence: str) -> Statement:
         words.append(Word(stem, text, content or stem == "user", article))
         article = False
     first = _bare(tokens[0][1]) if tokens else ""
-    return Statement(tuple(words), tuple(values), negations == 1, unclear or negations > 1, past and not once, first)
+    return ParsedSentence(
+        tuple(words), tuple(values), negations == 1, unclear or negations > 1, past and not once, first
+    )
 
 
 def _tokens(sentence: str) -> Iterator[tuple[str, str]]:

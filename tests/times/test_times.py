@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.search.time_words import past_word
+from mindex.times import past_word
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""The words that decide whether a query is read for times at all. Most have none of them, and import no parser."""
+"""Times in words: `typed` ones (`--after "last week"`), those `in_text` (a query, a record), and the `calendar`.
+
+Here: the words that decide whether a query is read for times at all. Most have none of them, and import no parser.
+"""
 
 import re
 from itertools import pairwise
@@ -25,7 +28,7 @@ def past_word(query: str) -> str:
 
 
 def names_time(text: str) -> bool:
-    """Whether a text may name a time, outside quotes: only then it is worth reading (`mindex.time_window`)."""
+    """Whether a text may name a time, outside quotes: only then it is worth reading (`times.in_text`)."""
     if not _TIMES_FOLDED.isdisjoint(_WORD.findall(text.casefold())):
         return not _TIMES_FOLDED.isdisjoint(_WORD.findall(_QUOTED.sub(" ", text).casefold()))
     return _DATE.search(text) is not None
