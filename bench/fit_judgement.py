@@ -37,7 +37,7 @@ from mindex.search import judgement
 from mindex.search.filters import make_filters
 from mindex.search.fuse import JUDGED
 from mindex.search.judgement_weights import NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
-from mindex.search.names import QueryName, name_of
+from mindex.search.query_as_name import QueryName, name_of
 from mindex.search.retrieval import retrieve
 from mindex.search.word_evidence import holds_all
 from mindex.store.rules.kind_groups import KindGroup, kind_group

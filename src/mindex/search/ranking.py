@@ -24,11 +24,11 @@ from mindex.search.judgement import (
     stands_out,
 )
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.names import QueryName, name_of
+from mindex.search.query_as_name import QueryName, name_of
 from mindex.search.newer_first import put_newer_first
 from mindex.search.piece_cosines import term_weights, with_piece_cosines
 from mindex.search.retrieval import Retrieval, Retrieved, retrieve_between, retrieve_variants
-from mindex.search.spread import WINDOW, Spreadable, spread
+from mindex.search.spread import WINDOW, Spreadable, needs_several_sessions, spread
 from mindex.search.substring_tier import nothing_relevant_note, substring_answer
 from mindex.search.word_evidence import holds_all
 from mindex.store.base import RankingContext, RankingSignals, Store
@@ -383,16 +383,9 @@ def _page(
     if not is_judged(query):
         return list(kept[query.offset : end])
     hits = [_spreadable(id_, scores, candidates, context, records) for id_ in kept[: max(end, WINDOW) + WINDOW]]
-    chosen = spread(hits, candidates.token_weights, end, gathers=_gathers(query, hits))[query.offset :]
+    several = sum(hit.group == "turn" for hit in hits) > 1 and needs_several_sessions(query.text)
+    chosen = spread(hits, candidates.token_weights, end, several_sessions=several)[query.offset :]
     return scores.ordered(chosen)
-
-
-def _gathers(query: Query, hits: Sequence[Spreadable]) -> bool:
-    if sum(hit.group == "turn" for hit in hits) < 2:
-        return False
-    from mindex.search.counts import gathers  # few pages have turns
-
-    return gathers(query.text)
 
 
 def _spreadable(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindex.analyzer import fold
@@ -40,12 +41,9 @@ _BESIDE_MS = 7 * DAY_MS
 LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
 # The scale of the built-in model's cosines.
 _USUAL = Model("", "", 0)
+# A plain list: the loader of the lexicon would take longer than a search by keyword.
 _QUESTION_WORDS = frozenset(
-    """
-    who what when where which why how is are do does did can could should will would was were has have whose
-    wer was wann wo welche welcher welches wie warum wieso qui que quoi quand où comment pourquoi quel quelle
-    quién qué cuándo dónde cuál cómo
-    """.split()
+    (Path(__file__).parent.parent / "lexicon" / "question_words.txt").read_text("utf-8").split()
 )
 
 
