@@ -152,7 +152,7 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
 
 
 def add_names(scores: Scores, names: Mapping[str, tuple[str, float]], pages: Mapping[str, str]) -> None:
-    """`names`: what the query names of a record (`query_as_name.name_of`); `pages`: the page or entry that this belongs to."""
+    """`names`: how each record is named (`query_as_name.name_of`); `pages`: the page or entry that it belongs to."""
     for id_, strength in name_strengths(names, pages).items():
         scores.add(id_, "name", NAMED.get(names[id_][0], _CARRIED) * strength)
 

@@ -26,11 +26,13 @@ from mindex.search.hit_conflicts import with_conflicts
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.newer_first import replaced_notes
 from mindex.search.option_types import Scope
+from mindex.search.page import choose, make_answer
 from mindex.search.query import MAX_LIMIT, MAX_QUERY, parse, parse_plain
-from mindex.search.ranking import NO_CONFIDENT_MATCH, RankingSettings, Stages, rank
-from mindex.search.retrieval import LOOSELY_FOUND, Retrieval, Retrieved, retrieve
+from mindex.search.ranking import RankingSettings, rank
+from mindex.search.retrieval import Retrieval, Retrieved, retrieve, with_variants, with_window
+from mindex.search.substring_tier import substring_answer
 from mindex.search.time_words import names_time
-from mindex.search.word_evidence import idf, shares, surprisal_by_id
+from mindex.search.word_evidence import holds_all, idf, shares, surprisal_by_id
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
 from mindex.values import replace
@@ -140,11 +142,9 @@ class SearchService:
             self._settle(_SETTLE_SECONDS)
         answer = self._answer(asked, domain)
         answer = replace(answer, notes=(*cut, *answer.notes)) if cut else answer
-        if floor is None and (not answer.total or NO_CONFIDENT_MATCH in answer.notes):
+        if floor is None and (not answer.total or answer.only_weak):
             answer = self._with_correction(asked, domain, answer)
         answer = self._with_guidance(asked, answer, domain)
-        if answer.tier != "substring":
-            answer = replace(answer, terms=parse(answer.corrected_query or query).terms)
         if logged:
             self._access_log.log_search(query, answer)
         self.tiers[answer.tier] += 1
@@ -213,7 +213,17 @@ class SearchService:
             retrieval, retrieved = self._retrieved_again(query, error)
         if query.mode != "keyword" and (notes := self._selection.notes()):
             retrieved = replace(retrieved, notes=(*retrieved.notes, *notes))
-        return rank(retrieval, retrieved, query, self._ranking, self._stages, domain)
+        retrieved = with_window(retrieval, query, retrieved)
+        if query.expand:
+            retrieved = with_variants(retrieval, query, retrieved, lambda: self._expander)
+        ranked = rank(self._store, retrieved, query, self._ranking, lambda: self._rerank_stage, domain)
+        shown = choose(self._store, ranked, query, self._ranking)
+        # A text with all words of the query is a better hit than one with its letters, even in a store full of them.
+        if not shown.confident and not holds_all(ranked.candidates.matched_share):
+            text, limit = retrieved.parsed.text, self._ranking.candidates
+            if by_letters := substring_answer(self._store, query, text, shown.notes, limit):
+                return by_letters
+        return make_answer(retrieval, retrieved, ranked, shown, query, self._ranking.candidates)
 
     def _retrieval(self, query: Query, active: ActiveEmbedder | None = None) -> Retrieval:
         by_words = Retrieval(self._store, None, self._ranking.candidates, self._ranking.refining)
@@ -278,8 +288,7 @@ class SearchService:
         """
         from mindex.search.spelling import correct, did_you_mean, results_for  # most queries have a confident hit
 
-        filters = replace(query.filters, without=parse(query.text).excluded)
-        correction = correct(self._store, query.text, filters)
+        correction = correct(self._store, query.text, query.filters)
         if correction is None:
             return answer
         corrected = self._answer(replace(query, text=correction.query), domain)
@@ -302,7 +311,7 @@ class SearchService:
         Expired entries are searched again only if there are some.
         """
         sure = any(not hit.weak for hit in answer.hits) and answer.tier != "substring"
-        if (sure and LOOSELY_FOUND not in answer.notes) or query.offset:
+        if (sure and not answer.loose) or query.offset:
             return answer
         if expired := self._count_expired(query, domain):
             note = expired_note(expired, query.guidance)
@@ -361,10 +370,6 @@ class SearchService:
             # A search that still uses the one before finishes with it.
             current = self._embedder = (active, self._query_embedder(active.embedder))
         return current[1]
-
-    @cached_property
-    def _stages(self) -> Stages:
-        return Stages(reranking=lambda: self._rerank_stage, expander=lambda: self._expander)
 
     @cached_property
     def _ranking(self) -> RankingSettings:
