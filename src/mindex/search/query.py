@@ -7,7 +7,6 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 
 from mindex.analyzer import STOP_WORDS, QueryWord, analyze, analyze_query, fold
 from mindex.datatypes import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
@@ -69,7 +68,6 @@ class _Invalid(Exception):
     """Not a valid strict query."""
 
 
-@lru_cache(maxsize=16)  # one search parses its query three times
 def parse(text: str) -> ParsedQuery:
     """Strictly if it uses the language and is valid; as plain words otherwise."""
     text = (

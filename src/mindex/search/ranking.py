@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
+from mindex.config import Settings
 from mindex.datatypes import Query, Record, Stage
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.candidates import Candidates, SignalWeights
-from mindex.search.fuse import JUDGED, Contribution, ListWeights, fuse, fusion_named, is_judged
+from mindex.search.fuse import FUSIONS, JUDGED, Contribution, ListWeights, fuse, fusion_named, is_judged
 from mindex.search.judgement import Scores, add_names, add_neighbours, add_variant, boost_change, judge, stands_out
 from mindex.search.keyword_scoring import KeywordWeights
 from mindex.search.query_as_name import QueryName, name_of
@@ -51,6 +52,28 @@ class RankingSettings:
     rerank: float | None  # None: what the reranker itself weighs
     expansion: float
     signals: SignalWeights
+
+    @classmethod
+    def of(cls, settings: Settings) -> RankingSettings:
+        number = settings.number
+        return cls(
+            fusion=settings.text("search.fusion"),
+            weights={name: number(f"search.weights.{name}") for name in FUSIONS},
+            candidates=settings.whole("search.candidates"),
+            floor=number("search.floor"),
+            weak=settings.flag("search.weak"),
+            boosts=Boosts(
+                number("boost.domain"), number("boost.instruction"), number("boost.memory"), number("memory.decay")
+            ),
+            refining=KeywordWeights(number("search.weights.pairs"), number("search.weights.coverage")),
+            rerank=number("search.weights.rerank") if settings.is_set("search.weights.rerank") else None,
+            expansion=number("search.weights.expansion"),
+            signals=SignalWeights(
+                number("search.weights.importance"),
+                number("search.weights.recency"),
+                number("search.weights.frequency"),
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
