@@ -106,7 +106,7 @@ def rank(
     log_odds = judge(candidates)
     scores = log_odds if is_judged(query) else _own_scores(query, candidates, settings)
     scores = _with_variants(scores, retrieved.variants, query, settings)
-    context = _read(store, query, candidates, scores)
+    context = _read_best(store, query, candidates, scores)
     records = {**context.records, **retrieved.past}
     if is_judged(query):
         log_odds = scores
@@ -181,7 +181,7 @@ def _with_ids(scores: Scores, ids: Iterable[str]) -> Scores:
 # ── what is read of the best ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) -> RankingContext:
+def _read_best(store: Store, query: Query, candidates: Candidates, scores: Scores) -> RankingContext:
     """What the store knows of the candidates that could be on the page, in one call: signals, records, turns beside."""
     order = scores.ordered()
     if not order:

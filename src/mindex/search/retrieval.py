@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mindex.analyzer import fold
 from mindex.clock import DAY_MS
 from mindex.datatypes import Filters, Model, Query, QueryTerms, Record, VectorArray
 from mindex.errors import SpaceChangedError
@@ -19,7 +17,7 @@ from mindex.search.candidates import Candidates, z_score
 from mindex.search.fuse import fusion_named, is_judged
 from mindex.search.guidance import no_vectors_note, unembedded_note, vacancy_note
 from mindex.search.keyword_scoring import DESCRIBED, KeywordCandidates, KeywordWeights, keyword_candidates, sought
-from mindex.search.query import ParsedQuery, any_of, parse, parse_plain
+from mindex.search.query import ParsedQuery, any_of, is_question, parse_plain
 from mindex.search.word_evidence import idf_weights
 from mindex.store.base import KeywordQuery, NearestRecords, ScoredRecord, Store, TermStatistics
 from mindex.store.rules.bm25 import MIN_SCORE, matches
@@ -41,10 +39,6 @@ _BESIDE_MS = 7 * DAY_MS
 _LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
 # The scale of the built-in model's cosines.
 _USUAL = Model("", "", 0)
-# A plain list: the loader of the lexicon would take longer than a search by keyword.
-_QUESTION_WORDS = frozenset(
-    (Path(__file__).parent.parent / "lexicon" / "question_words.txt").read_text("utf-8").split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +71,8 @@ class Retrieved:
     statistics: TermStatistics | None = None  # how common the query's tokens are, if they were counted
 
 
-def retrieve(retrieval: Retrieval, query: Query, parsed: ParsedQuery | None = None) -> Retrieved:
+def retrieve(retrieval: Retrieval, query: Query, parsed: ParsedQuery) -> Retrieved:
     """The candidates of a query. A strict one that finds nothing is searched again for any of its words."""
-    parsed = parsed or parse(query.text)
     # What a strict query demands holds for vectors as well: `NOT x` keeps x out of the nearest.
     filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
     past = _past(retrieval.store, query.filters)
@@ -348,13 +341,6 @@ def _candidates(
         strict=parsed.strict,
         capped=len(words.hits) >= retrieval.limit,
     )
-
-
-def is_question(text: str) -> bool:
-    """Whether a query asks a question, rather than naming what it looks for."""
-    stripped = text.strip()
-    first = fold(stripped.partition(" ")[0]).strip("¿\"'").partition("'")[0]
-    return stripped.endswith(("?", "？")) or first in _QUESTION_WORDS
 
 
 def _vector_candidates(nearest: NearestRecords, model: Model) -> Candidates:
