@@ -131,7 +131,7 @@ def _own_scores(query: Query, candidates: Candidates, settings: RankingSettings,
         own = {hit.id: hit.score for hit in hits}
         return Scores(own, lambda id_: (Stage(name, own[id_]),))
     weight = settings.weights[query.fusion]
-    fused = fuse(query.fusion, candidates, weight, list_weights(query, weight))
+    fused = fuse(query.fusion, candidates, weight, _list_weights(query, weight))
     scores = {id_: part.total - part.signals * text_only for id_, part in fused.items()}
     return Scores(scores, lambda id_: _contributed(fused[id_]))
 
@@ -140,7 +140,7 @@ def _contributed(part: Contribution) -> tuple[Stage, ...]:
     return Stage("keyword", part.keyword), Stage("vector", part.vector), Stage("signals", part.signals)
 
 
-def list_weights(query: Query, weight: float) -> ListWeights | None:
+def _list_weights(query: Query, weight: float) -> ListWeights | None:
     """The weights that a query brings; the one that it leaves out is that of its fusion, half for `rrf`."""
     if query.vector_weight is None and query.keyword_weight is None:
         return None
