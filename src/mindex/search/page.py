@@ -51,7 +51,7 @@ class Shown:
 
 
 def choose(store: Store, ranked: Ranked, query: Query, settings: RankingSettings) -> Shown:
-    """All candidates, the confident ones, or none. A query with a floor of its own gets nothing below it."""
+    """All candidates, the confident ones, or none. A query with its own floor gets nothing below it."""
     shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
     relevances = Relevances.of(ranked.log_odds, settings.floor if query.floor is None else query.floor)
     order = ranked.scores.ordered()
