@@ -37,7 +37,8 @@ from mindex.search import judgement
 from mindex.search.filters import make_filters
 from mindex.search.fuse import JUDGED
 from mindex.search.judgement_weights import NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
-from mindex.search.names import QueryName, name_of
+from mindex.search.query import parse
+from mindex.search.query_as_name import QueryName, name_of
 from mindex.search.retrieval import retrieve
 from mindex.search.word_evidence import holds_all
 from mindex.store.rules.kind_groups import KindGroup, kind_group
@@ -170,7 +171,7 @@ def case_of(runner: QuestionRunner, question: Question, of_set: str, store: str)
     memory = runner.measured.memory
     filters = make_filters(memory.store, "main", **runner._scope(question.group))
     query = Query(question.text, filters, fusion=JUDGED)
-    retrieved = retrieve(memory._search._retrieval(query), query)
+    retrieved = retrieve(memory._search._retrieval(query), query, parse(query.text))
     found = judgement.evidence(retrieved.candidates)
     hits = {hit.id: hit for hit in (*retrieved.candidates.keyword, *retrieved.candidates.vector)}
     ids = kept(found, {id_: kind_group(hit.kind) for id_, hit in hits.items()})

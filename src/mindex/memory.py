@@ -22,6 +22,7 @@ from mindex.redaction.redactor import Redactor
 from mindex.search.filters import make_filters
 from mindex.search.option_types import Scope, SearchOptions
 from mindex.search.query import MAX_LIMIT
+from mindex.search.query_words import rare_words, word_matches
 from mindex.search.service import SearchService
 from mindex.store.base import Page, Store
 from mindex.store.damage_notes import damage_notes
@@ -247,14 +248,14 @@ class Memory:
 
     def rare_words(self, query: str, share: float) -> str:
         """Return the known words of a query without the most common ones, while those weigh less than `share` of it."""
-        return self._search.rare_words(query, share)
+        return rare_words(self.store, query, share)
 
     def word_matches(self, query: str, records: Sequence[Record]) -> dict[str, tuple[float, float]]:
         """Return, by id, the share of a query that each record contains, and how unlikely that is by chance, in nats.
 
         The second value grows with the number of words: `add a button` is found by chance more easily than a question.
         """
-        return self._search.word_matches(query, records)
+        return word_matches(self.store, query, records)
 
     def filters(self, **scope: Unpack[Scope]) -> Filters:
         """Return the filters of a scope. Raises UsageError for an unknown kind, type or collection."""

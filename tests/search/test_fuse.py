@@ -135,6 +135,11 @@ def test_every_fusion_scores_the_union_and_never_below_zero(
 )
 def test_boosts_are_independent_and_stack(domain: str, instruction: bool, factor: float) -> None:
     product = 1.0
-    for _, each in boosts_for(RankingSignals("x", "chunk", domain, instruction), "caching", Boosts(), 0):
+    for _, each in boosts_for(
+        RankingSignals("x", "chunk", domain, instruction),
+        "caching",
+        Boosts(domain=1.3, instruction=1.2, memory=0.05, decay=0.0),
+        0,
+    ):
         product *= each
     assert product == pytest.approx(factor)

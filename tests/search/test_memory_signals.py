@@ -39,7 +39,12 @@ def test_importance_decays_only_with_the_setting() -> None:
 @pytest.mark.parametrize(("level", "count", "days"), [(1, 0, 3650), (10, 1000, 0), (5, 9, 30)])
 def test_importance_moves_a_score_within_its_band(level: int, count: int, days: int) -> None:
     now = days * DAY
-    ((name, factor),) = boosts_for(memory(importance=level, access_count=count), None, Boosts(), now)
+    ((name, factor),) = boosts_for(
+        memory(importance=level, access_count=count),
+        None,
+        Boosts(domain=1.3, instruction=1.2, memory=0.05, decay=0.0),
+        now,
+    )
     assert name == "importance"
     assert 0.95 <= factor <= 1.05
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindex.search.counts import gathers
-from mindex.search.spread import Spreadable, spread
+from mindex.search.spread import Spreadable, needs_several_sessions, spread
 from mindex.store.rules.kind_groups import KindGroup
 
 
@@ -20,14 +19,16 @@ def test_turns_of_one_session_fill_a_page_if_they_are_better_than_others() -> No
     assert spread(ONE_CHAT, {}, 3) == ["a1", "a2", "a3"]
 
 
-def test_a_query_that_gathers_gets_other_sessions_first() -> None:
-    assert spread(ONE_CHAT, {}, 3, gathers=True) == ["a1", "b1", "c1"]
+def test_a_query_that_needs_several_sessions_gets_others_first() -> None:
+    assert spread(ONE_CHAT, {}, 3, several_sessions=True) == ["a1", "b1", "c1"]
 
 
 @pytest.mark.parametrize("count", range(1, 6))
 def test_a_smaller_page_is_the_start_of_a_larger_one(count: int) -> None:
     for asks in (False, True):
-        assert spread(ONE_CHAT, {}, count, gathers=asks) == spread(ONE_CHAT, {}, 5, gathers=asks)[:count]
+        assert (
+            spread(ONE_CHAT, {}, count, several_sessions=asks) == spread(ONE_CHAT, {}, 5, several_sessions=asks)[:count]
+        )
 
 
 def test_the_same_text_from_two_places_is_shown_late() -> None:
@@ -46,12 +47,12 @@ def test_the_same_text_from_two_places_is_shown_late() -> None:
         "¿Cuántas veces fui al médico?",
     ],
 )
-def test_a_query_that_counts_or_compares_gathers(query: str) -> None:
-    assert gathers(query)
+def test_a_query_that_counts_or_compares_needs_several_sessions(query: str) -> None:
+    assert needs_several_sessions(query)
 
 
 @pytest.mark.parametrize(
     "query", ["Where did I attend the concert?", "Was isst Jonas gern?", "Où habite Léa ?", "¿Dónde vive Ana?"]
 )
-def test_a_query_for_one_thing_does_not_gather(query: str) -> None:
-    assert not gathers(query)
+def test_a_query_for_one_thing_needs_one_session(query: str) -> None:
+    assert not needs_several_sessions(query)

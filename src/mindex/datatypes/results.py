@@ -76,7 +76,10 @@ class Answer:
     corrected_query: str = ""  # the query that was searched instead, if no text contains a word of the query
     # Of the memories whose conflict links were read: the memories that each is linked with.
     conflict_links: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    vacant: bool = False  # no query can find anything; the notes say why
+    # What the notes also say:
+    vacant: bool = False  # no query can find anything
+    loose: bool = False  # no record fulfils the strict query: the hits are found by any of its words
+    only_weak: bool = False  # there are hits, and none of them is confident, on no page
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 `dates` has weekdays, months, number words and units; `times` the phrases of times; `meaning` negations, opposites,
 update words and attributes; `sentences`, `names`, `weight`, `types` and `facts` what the rules for summaries, entities,
-importance, types and stated facts look for. Searches read `time_words.txt` and `past_words.txt` without the loader.
+importance, types and stated facts look for; `counting` what questions that count or compare say. Searches read
+`time_words.txt`, `past_words.txt` and `question_words.txt` without the loader.
 """
 
 import re

@@ -12,7 +12,7 @@ from mindex.errors import DamagedRowError, ForbiddenPathError, NotFoundError, Us
 from mindex.limits import MAX_FIELD, MAX_REFERENCES
 from mindex.lookup.indexed_files import IndexedFiles
 from mindex.lookup.special_references import SpecialReferences
-from mindex.search.service import current_anchor
+from mindex.search.completion import current_anchor
 from mindex.store.base import Store
 from mindex.store.damage_notes import damage_notes
 from mindex.times.typed import parse_time

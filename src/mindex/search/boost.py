@@ -9,16 +9,16 @@ from mindex.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Boosts:
-    """Factors, independent of each other: together they give their product.
+    """Factors, independent of each other: together they give their product. The defaults are in mindex.config.
 
     `memory` is the half-width of the band in which importance, recency and frequency move an entry: 0.05 means
     from 0.95 to 1.05, too little to outvote relevance.
     """
 
-    domain: float = 1.3
-    instruction: float = 1.2
-    memory: float = 0.05
-    decay: float = 0.0  # of importance, a year
+    domain: float
+    instruction: float
+    memory: float
+    decay: float  # of importance, a year
 
 
 def boosts_for(signals: RankingSignals, domain: str | None, boosts: Boosts, now: int) -> Iterator[tuple[str, float]]:

@@ -7,6 +7,7 @@ and the vector candidates contributed. Weights are the share of the vector candi
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
 
+from mindex.datatypes import Query
 from mindex.errors import UsageError
 from mindex.search.candidates import Candidates
 from mindex.search.memory_signals import frequency, importance, recency
@@ -14,6 +15,11 @@ from mindex.store.base import RankingSignals, ScoredRecord
 from mindex.values import dataclass, replace
 
 JUDGED = "judged"  # the default
+
+
+def is_judged(query: Query) -> bool:
+    """Whether the judgement orders the hits; a search of one list orders by that list's own score."""
+    return query.fusion == JUDGED and query.mode == "hybrid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,20 @@
 """The notes of a search that say what its caller can do next, in the words of the caller's interface."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from mindex.datatypes import Filters, Record
+from mindex.datatypes import Answer, Filters, Record
 from mindex.datatypes.guidance import Guidance
 from mindex.store.base import Store
+from mindex.values import replace
 
 # Characters of a filter that a note repeats.
 _MAX_NAMED = 100
+
+
+def with_notes(answer: Answer, *notes: str) -> Answer:
+    """The answer with further notes; empty ones are left out."""
+    said = tuple(filter(None, notes))
+    return replace(answer, notes=(*answer.notes, *said)) if said else answer
 
 
 def expired_note(count: int, guidance: Guidance) -> str:

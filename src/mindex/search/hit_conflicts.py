@@ -9,7 +9,7 @@ from mindex.clock import now_ms
 from mindex.datatypes import Answer, Conflict, Hit, Record
 from mindex.datatypes.guidance import Guidance
 from mindex.datatypes.records import CONFLICT_LINK
-from mindex.search.guidance import conflict_note
+from mindex.search.guidance import conflict_note, with_notes
 from mindex.store.base import Store
 
 
@@ -36,7 +36,7 @@ def with_conflicts(store: Store, answer: Answer, guidance: Guidance) -> Answer:
         return replace(answer, hits=hits)
     older, newer = by_age(*(records[id_] for id_ in pairs[0]))
     note = conflict_note(newer.id, older.id, guidance, more=len(pairs) > 1)
-    return replace(answer, hits=hits, notes=(*answer.notes, note) if note else answer.notes)
+    return with_notes(replace(answer, hits=hits), note)
 
 
 def _may_conflict(record: Record, now: int) -> bool:

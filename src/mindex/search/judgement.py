@@ -113,13 +113,8 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
     # A hit that was found both ways is listed as the vector search knows it.
     hits: dict[str, ScoredRecord] = {hit.id: hit for hit in (*candidates.keyword, *candidates.vector)}
     group_of = {kind: kind_group(kind) for kind in {hit.kind for hit in hits.values()}}
-    # A keyword hit that is not among the nearest of its kind is at most as near as the last of them.
-    furthest: dict[KindGroup, float] = {}
+    furthest = _furthest(candidates, group_of)
     cosines = candidates.cosines
-    for hit in candidates.vector:
-        group, cosine = group_of[hit.kind], cosines[hit.id]
-        if cosine < furthest.get(group, 1.0) and hit.id not in candidates.added:
-            furthest[group] = cosine
     best = max((hit.score for hit in candidates.keyword), default=1.0)
     keyword = {hit.id: hit.score / best for hit in candidates.keyword}
     least_share = min(candidates.matched_shares.values(), default=0.0)
@@ -162,11 +157,21 @@ def evidence(candidates: Candidates) -> dict[str, tuple[Evidence, Evidence]]:
     return found
 
 
+def _furthest(candidates: Candidates, group_of: Mapping[str, KindGroup]) -> dict[KindGroup, float]:
+    """The least cosine of each group: a keyword hit that is not among the nearest of its kind is at most as near."""
+    furthest: dict[KindGroup, float] = {}
+    for hit in candidates.vector:
+        group, cosine = group_of[hit.kind], candidates.cosines[hit.id]
+        if cosine < furthest.get(group, 1.0) and hit.id not in candidates.added:
+            furthest[group] = cosine
+    return furthest
+
+
 # ── what the records of the best candidates add ───────────────────────────────────────────────────────────────
 
 
 def add_names(scores: Scores, names: Mapping[str, tuple[str, float]], pages: Mapping[str, str]) -> None:
-    """`names`: what the query names of a record (`names.name_of`); `pages`: the page or entry that this belongs to."""
+    """`names`: how each record is named (`query_as_name.name_of`); `pages`: the page or entry that it belongs to."""
     for id_, strength in name_strengths(names, pages).items():
         scores.add(id_, "name", NAMED.get(names[id_][0], _CARRIED) * strength)
 

@@ -7,7 +7,7 @@ strictly becomes plain words. No text makes this raise, and none reaches an engi
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
+from pathlib import Path
 
 from mindex.analyzer import STOP_WORDS, QueryWord, analyze, analyze_query, fold
 from mindex.datatypes import AllOf, AnyOf, KeywordNode, Phrase, Prefix, QueryTerms, Term, Without
@@ -17,6 +17,10 @@ from mindex.values import dataclass
 MAX_QUERY = 4_000  # characters
 MAX_LIMIT = 50  # hits of one page
 _MAX_DEPTH = 20
+# A plain list: the loader of the lexicon would take longer than a search by keyword.
+_QUESTION_WORDS = frozenset(
+    (Path(__file__).parent.parent / "lexicon" / "question_words.txt").read_text("utf-8").split()
+)
 
 _COLUMNS = {
     "title": "title",
@@ -69,7 +73,6 @@ class _Invalid(Exception):
     """Not a valid strict query."""
 
 
-@lru_cache(maxsize=16)  # one search parses its query three times
 def parse(text: str) -> ParsedQuery:
     """Strictly if it uses the language and is valid; as plain words otherwise."""
     text = (
@@ -92,6 +95,13 @@ def parse_plain(text: str) -> ParsedQuery:
     words = analyze_query(text)
     telling = tuple(word for word in words if not word.stop) or words
     return ParsedQuery(text, telling, any_of(node for word in telling for node in _loosely(word)), pairs=_pairs(words))
+
+
+def is_question(text: str) -> bool:
+    """Whether a query asks a question, rather than naming what it looks for."""
+    stripped = text.strip()
+    first = fold(stripped.partition(" ")[0]).strip("¿\"'").partition("'")[0]
+    return stripped.endswith(("?", "？")) or first in _QUESTION_WORDS
 
 
 def _pairs(words: tuple[QueryWord, ...]) -> tuple[Phrase, ...]:

@@ -1,45 +1,31 @@
-"""From the candidates of a query to the hits of its page: judge or fuse, boost, (rerank), spread, cut.
+"""What orders the candidates of a query: the judgement or a fusion, what records say, boosts, a reranker.
 
-One straight line of functions. A stage that cannot run leaves the scores as they are and says so in a note.
+Each step adds to the scores. One that cannot run leaves them as they are and says so in a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mindex.clock import now_ms
-from mindex.datatypes import Answer, Hit, Query, Record, Stage, Tier, Trace
+from mindex.config import Settings
+from mindex.datatypes import Query, Record, Stage
 from mindex.search.boost import Boosts, boosts_for
 from mindex.search.candidates import Candidates, SignalWeights
-from mindex.search.fuse import JUDGED, Contribution, ListWeights, fuse, fusion_named
-from mindex.search.judgement import (
-    Scores,
-    add_names,
-    add_neighbours,
-    add_variant,
-    boost_change,
-    judge,
-    relevance,
-    stands_out,
-)
+from mindex.search.fuse import FUSIONS, JUDGED, Contribution, ListWeights, fuse, fusion_named, is_judged
+from mindex.search.judgement import Scores, add_names, add_neighbours, add_variant, boost_change, judge, stands_out
 from mindex.search.keyword_scoring import KeywordWeights
-from mindex.search.names import QueryName, name_of
-from mindex.search.newer_first import put_newer_first
-from mindex.search.piece_cosines import term_weights, with_piece_cosines
-from mindex.search.retrieval import Retrieval, Retrieved, retrieve_between, retrieve_variants
-from mindex.search.spread import WINDOW, Spreadable, spread
-from mindex.search.substring_tier import nothing_relevant_note, substring_answer
+from mindex.search.query_as_name import QueryName, name_of
+from mindex.search.retrieval import Retrieved
+from mindex.search.spread import WINDOW
 from mindex.search.word_evidence import holds_all
 from mindex.store.base import RankingContext, RankingSignals, Store
-from mindex.store.rules.kind_groups import kind_group
 from mindex.values import dataclass, replace
 
-if TYPE_CHECKING:  # most searches need none of these (tests/test_costs.py)
-    from mindex.search.expand import QueryExpander
+if TYPE_CHECKING:  # most searches need none (tests/test_costs.py)
     from mindex.search.rerank import RerankStage
 
-NO_CONFIDENT_MATCH = "no confident match; these may help"
 # A reranker reads this number, for every page: the order must not depend on its size.
 RERANKED = 40
 # This number of turns, the best of all, lift those beside them.
@@ -67,97 +53,72 @@ class RankingSettings:
     expansion: float
     signals: SignalWeights
 
+    @classmethod
+    def of(cls, settings: Settings) -> RankingSettings:
+        number = settings.number
+        return cls(
+            fusion=settings.text("search.fusion"),
+            weights={name: number(f"search.weights.{name}") for name in FUSIONS},
+            candidates=settings.whole("search.candidates"),
+            floor=number("search.floor"),
+            weak=settings.flag("search.weak"),
+            boosts=Boosts(
+                number("boost.domain"), number("boost.instruction"), number("boost.memory"), number("memory.decay")
+            ),
+            refining=KeywordWeights(number("search.weights.pairs"), number("search.weights.coverage")),
+            rerank=number("search.weights.rerank") if settings.is_set("search.weights.rerank") else None,
+            expansion=number("search.weights.expansion"),
+            signals=SignalWeights(
+                number("search.weights.importance"),
+                number("search.weights.recency"),
+                number("search.weights.frequency"),
+            ),
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Stages:
-    """The stages with a model; each is made when a query first needs it."""
+class Ranked:
+    """The candidates of a query with their scores, and what was read of the best."""
 
-    reranking: Callable[[], RerankStage]
-    expander: Callable[[], QueryExpander | None]
+    candidates: Candidates
+    scores: Scores  # what orders them
+    log_odds: Scores  # what their relevance is made of; if the judgement orders, the same as `scores`
+    context: RankingContext
+    records: dict[str, Record]  # of the best; others are read when they are shown
+    stood_out: bool  # one of them did before it was reranked, and a reranker hides none of these
+    notes: tuple[str, ...]  # of retrieval and ranking
+
+    @property
+    def all_scores(self) -> tuple[Scores, ...]:
+        return (self.scores,) if self.scores is self.log_odds else (self.scores, self.log_odds)
 
 
 def rank(
-    retrieval: Retrieval,
+    store: Store,
     retrieved: Retrieved,
     query: Query,
     settings: RankingSettings,
-    stages: Stages,
+    reranking: Callable[[], RerankStage],
     domain: str | None = None,
-) -> Answer:
-    """The answer to a query, given its candidates."""
-    store, notes = retrieval.store, retrieved.notes
-    retrieved = _with_window(retrieval, query, retrieved)
+) -> Ranked:
+    """`reranking` makes the reranker, if the query asks for it; `domain`: that of the current file."""
     candidates = _with_signals(store, retrieved.candidates, query, settings)
-    odds = judge(candidates)
-    scores = odds if is_judged(query) else _own_scores(query, candidates, settings)
-    if query.expand:
-        scores, said = _expanded(retrieval, retrieved, query, scores, settings, stages)
-        notes += said
-    context = _read(store, query, candidates, scores)
+    log_odds = judge(candidates)
+    scores = log_odds if is_judged(query) else _own_scores(query, candidates, settings)
+    scores = _with_variants(scores, retrieved.variants, query, settings)
+    context = _read_best(store, query, candidates, scores)
     records = {**context.records, **retrieved.past}
     if is_judged(query):
+        log_odds = scores
         _add_what_records_say(scores, query, context, records, retrieved)
     _add_boosts(scores, context, retrieved.past, query, settings, domain)
     scores.times = {id_: signals.created_at for id_, signals in context.signals.items()}
-    order = scores.ordered()
-    judged = scores if is_judged(query) else odds
-    # A record with every word of the query is never hidden, and no reranker hides a record that stood out before.
-    something = candidates.matched_share >= 1 or stands_out(judged, candidates)
-    if query.rerank:
-        said = _reranked(store, retrieved, query, scores, order[:RERANKED], records, settings, stages)
-        notes += said
-        order = scores.ordered()
-    floor = settings.floor if query.floor is None else query.floor
-    shows_weak = query.floor is None and (settings.weak if query.weak is None else query.weak)
-    shows_some = shows_weak or any(relevance(one) >= floor for one in judged.total.values())
-    compared = order if shows_some else ()
-    newer = put_newer_first(store, query, records, compared, (scores,) if scores is judged else (scores, judged))
-    if newer.moved:
-        order = scores.ordered()
-    chances = {id_: relevance(one) for id_, one in judged.total.items()}
-    notes += (newer.note,) if any(chances.get(id_, 0.0) >= floor for id_ in newer.differing) else ()
-    kept = order if shows_weak else [id_ for id_ in order if chances.get(id_, 0.0) >= floor]
-    confident = any(chances.get(id_, 0.0) >= floor for id_ in kept)
-    if not confident:
-        # A text with all words of the query is a better hit than one with its letters, even in a store full of them.
-        if not any(map(holds_all, candidates.matched_shares.values())) and (
-            literal := substring_answer(store, query, retrieved.parsed.text, notes, settings.candidates)
-        ):
-            return literal
-        if query.floor is None and not something and not stands_out(judged, candidates):
-            kept = []
-        if not kept and not retrieved.vacant:
-            nearest = min(chances, key=lambda id_: (-chances[id_], id_), default="")
-            record = next(iter(_records(store, [nearest], records)), None) if nearest else None
-            notes += (nothing_relevant_note(record, chances.get(nearest, 0.0)),)
-        elif kept:
-            notes += (NO_CONFIDENT_MATCH,)
-    page = _page(query, kept, scores, candidates, context, records)
-    hits = _hits(page, candidates, scores, chances, {one.id: one for one in _records(store, page, records)}, floor)
-    notes += _time_notes(query, hits, context)
-    if query.passages and retrieved.vector is not None and retrieval.embedder is not None and hits:
-        hits = with_piece_cosines(store, retrieval.embedder.embedder.model, retrieved.vector, hits)
-    if newer.older:
-        hits = tuple(replace(hit, older=newer.older.get(hit.record.id)) for hit in hits)
-    return Answer(
-        query=query.text,
-        tier=_tier(candidates),
-        fusion=query.fusion,
-        total=len(kept),
-        has_more=query.offset + len(page) < len(kept),
-        hits=hits,
-        notes=notes,
-        total_capped=any(len(found) >= settings.candidates for found in (candidates.keyword, candidates.vector)),
-        offset=query.offset,
-        conflict_links=newer.links,
-        vacant=retrieved.vacant,
-        term_weights=term_weights(retrieved.statistics),
-    )
-
-
-def is_judged(query: Query) -> bool:
-    """Whether the judgement orders the hits; a search of one list orders by that list's own score."""
-    return query.fusion == JUDGED and query.mode == "hybrid"
+    # A record with every word of the query is never hidden.
+    stood_out = candidates.matched_share >= 1 or stands_out(log_odds, candidates)
+    notes = retrieved.notes
+    if query.rerank and (note := _rerank(store, retrieved, query, scores, records, settings, reranking)):
+        notes = (*notes, note)
+    return Ranked(candidates, scores, log_odds, context, records, stood_out, notes)
 
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -170,7 +131,7 @@ def _own_scores(query: Query, candidates: Candidates, settings: RankingSettings,
         own = {hit.id: hit.score for hit in hits}
         return Scores(own, lambda id_: (Stage(name, own[id_]),))
     weight = settings.weights[query.fusion]
-    fused = fuse(query.fusion, candidates, weight, list_weights(query, weight))
+    fused = fuse(query.fusion, candidates, weight, _list_weights(query, weight))
     scores = {id_: part.total - part.signals * text_only for id_, part in fused.items()}
     return Scores(scores, lambda id_: _contributed(fused[id_]))
 
@@ -179,7 +140,7 @@ def _contributed(part: Contribution) -> tuple[Stage, ...]:
     return Stage("keyword", part.keyword), Stage("vector", part.vector), Stage("signals", part.signals)
 
 
-def list_weights(query: Query, weight: float) -> ListWeights | None:
+def _list_weights(query: Query, weight: float) -> ListWeights | None:
     """The weights that a query brings; the one that it leaves out is that of its fusion, half for `rrf`."""
     if query.vector_weight is None and query.keyword_weight is None:
         return None
@@ -199,40 +160,28 @@ def _with_signals(store: Store, candidates: Candidates, query: Query, settings: 
     return replace(candidates, signals=known, now=now_ms(), decay=decay, signal_weights=settings.signals)
 
 
-def _expanded(
-    retrieval: Retrieval,
-    retrieved: Retrieved,
-    query: Query,
-    scores: Scores,
-    settings: RankingSettings,
-    stages: Stages,
-) -> tuple[Scores, tuple[str, ...]]:
-    """The scores with the hits of the query's variants, and notes."""
-    if retrieved.parsed.strict:
-        return scores, ("not expanded: operators and quotes mean what they say",)
-    expander = stages.expander()
-    if expander is None:
-        return scores, ("not expanded: no language model is configured; set generation.provider",)
-    variants, note = expander.expand(retrieved.parsed.text, None if query.mode == "keyword" else retrieval.embedder)
-    found = retrieve_variants(retrieval, query, variants, retrieved)
-    for candidates in found:
+def _with_variants(scores: Scores, variants: Sequence[Candidates], query: Query, settings: RankingSettings) -> Scores:
+    """The scores with the hits of other wordings of the query."""
+    for candidates in variants:
         if is_judged(query):
             scores = add_variant(scores, candidates, settings.expansion)
             continue
-        share = settings.expansion / len(found)
-        own = _own_scores(query, candidates, settings, text_only=True)
-        known = {id_: 0.0 for id_ in own.total if id_ not in scores.total}
-        before = scores
-        scores = Scores(before.total | known, lambda id_, of=before: of.stages(id_) if id_ in of.total else ())  # type: ignore[misc]
-        for id_, score in own.total.items():
-            scores.add(id_, "expansion", share * score)
-    return scores, (note,)
+        found = _own_scores(query, candidates, settings, text_only=True).total
+        scores = _with_ids(scores, found)
+        for id_, score in found.items():
+            scores.add(id_, "expansion", settings.expansion / len(variants) * score)
+    return scores
+
+
+def _with_ids(scores: Scores, ids: Iterable[str]) -> Scores:
+    """The scores with 0 for the ids that have none."""
+    return Scores(dict.fromkeys(ids, 0.0) | scores.total, lambda id_: scores.stages(id_) if id_ in scores.total else ())
 
 
 # ── what is read of the best ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) -> RankingContext:
+def _read_best(store: Store, query: Query, candidates: Candidates, scores: Scores) -> RankingContext:
     """What the store knows of the candidates that could be on the page, in one call: signals, records, turns beside."""
     order = scores.ordered()
     if not order:
@@ -263,22 +212,6 @@ def _read(store: Store, query: Query, candidates: Candidates, scores: Scores) ->
 def candidates_read(query: Query) -> int:
     """The number of best candidates whose ranking signals are read."""
     return query.offset + max(query.limit, WINDOW) + WINDOW
-
-
-def _with_window(retrieval: Retrieval, query: Query, retrieved: Retrieved) -> Retrieved:
-    """The candidates with those from the window that the query names."""
-    time = query.time
-    if time is None or time.first is None or not is_judged(query):
-        return retrieved
-    return replace(retrieved, candidates=retrieve_between(retrieval, query, retrieved, time.first, time.end))
-
-
-def _time_notes(query: Query, hits: Sequence[Hit], context: RankingContext) -> tuple[str, ...]:
-    if query.time is None or not hits or not is_judged(query):
-        return ()
-    from mindex.search.question_time import time_note  # few queries name a time (tests/test_costs.py)
-
-    return (time_note(query.time, hits, context.signals),)
 
 
 def _add_what_records_say(
@@ -324,133 +257,32 @@ def _add_boosts(
 # ── rerank ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _reranked(
+def _rerank(
     store: Store,
     retrieved: Retrieved,
     query: Query,
     scores: Scores,
-    first: Sequence[str],
     known: dict[str, Record],
     settings: RankingSettings,
-    stages: Stages,
-) -> tuple[str, ...]:
-    """Add to the first forty what brings them into the order that a cross-encoder and the score agree on."""
+    reranking: Callable[[], RerankStage],
+) -> str:
+    """Let a cross-encoder read the first forty; a note if it cannot."""
+    first = scores.ordered()[:RERANKED]
     if settings.rerank == 0 or len(first) < 2:
-        return ()
-    stage = stages.reranking()
+        return ""
+    stage = reranking()
     if refusal := stage.refused(retrieved.parsed.text):
-        return (refusal,)
-    # An English one would only spoil Chinese: it reads no script that its vocabulary lacks, and no language better
-    # than the embedder does.
-    from mindex.search.rerank import READING, blended, legible, share
-
-    records = {record.id: record for record in _records(store, first, known)}
+        return refusal
+    records = known_records(store, first, known)
     if len(records) < 2:
-        return ()
-    candidates = retrieved.candidates
-    weight = stage.weight if settings.rerank is None else settings.rerank
-    weight *= min(candidates.model_fluency if candidates.cosines else 1.0, legible(records.values()))
-    if not weight:
-        return ("not reranked: the models hardly read the language of these texts",)
-    done = stage.scores(retrieved.parsed.text, list(records.values()))
-    if done.note:
-        return (done.note,)
-    weight = share(weight * done.trust, records.values())
-    new = blended({id_: scores.total[id_] for id_ in records}, done.scores, weight)
-    readings = {id_: READING * (2 * sure - 1) for id_, sure in done.answers.items()} if is_judged(query) else {}
-    for id_, score in new.items():
-        scores.add(id_, "rerank", score - scores.total[id_] + readings.get(id_, 0.0))
-        scores.readings[id_] = done.scores[id_]
-    if readings:  # those below, which it did not read, stay below
-        for id_ in scores.total.keys() - new.keys():
-            scores.add(id_, "rerank", min(readings.values()))
-    return ()
+        return ""
+    fluency = retrieved.candidates.model_fluency if retrieved.candidates.cosines else 1.0
+    text, odds = retrieved.parsed.text, is_judged(query)
+    return stage.add_to(scores, text, records, settings.rerank, fluency, odds=odds)
 
 
-# ── page ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _page(
-    query: Query,
-    kept: Sequence[str],
-    scores: Scores,
-    candidates: Candidates,
-    context: RankingContext,
-    records: Mapping[str, Record],
-) -> list[str]:
-    """The ids of the page, best first. `judged` spreads them over files and sessions; others are taken in order."""
-    end = query.offset + query.limit
-    if not is_judged(query):
-        return list(kept[query.offset : end])
-    hits = [_spreadable(id_, scores, candidates, context, records) for id_ in kept[: max(end, WINDOW) + WINDOW]]
-    chosen = spread(hits, candidates.token_weights, end, gathers=_gathers(query, hits))[query.offset :]
-    return scores.ordered(chosen)
-
-
-def _gathers(query: Query, hits: Sequence[Spreadable]) -> bool:
-    if sum(hit.group == "turn" for hit in hits) < 2:
-        return False
-    from mindex.search.counts import gathers  # few pages have turns
-
-    return gathers(query.text)
-
-
-def _spreadable(
-    id_: str, scores: Scores, candidates: Candidates, context: RankingContext, records: Mapping[str, Record]
-) -> Spreadable:
-    signals, record = context.signals.get(id_), records.get(id_)
-    tokens = candidates.matched_tokens.get(id_, frozenset())
-    if record is None and signals is None:
-        return Spreadable(id_, scores.total[id_], "entry", "", "", tokens)
-    kind = record.kind if record is not None else signals.kind if signals is not None else "memory"
-    source = signals.source if signals is not None else ""
-    text = " ".join(record.text.casefold().split()) if record is not None else ""
-    return Spreadable(id_, scores.total[id_], kind_group(kind), source, text, tokens)
-
-
-def _hits(
-    page: Sequence[str],
-    candidates: Candidates,
-    scores: Scores,
-    chances: Mapping[str, float],
-    records: Mapping[str, Record],
-    floor: float,
-) -> tuple[Hit, ...]:
-    found = [enumerate(hits, start=1) for hits in (candidates.keyword, candidates.vector)]
-    keyword, vector = ({hit.id: (rank, hit.score) for rank, hit in ranks if hit.id in records} for ranks in found)
-    least_share = min(candidates.matched_shares.values(), default=0.0)
-    hits = []
-    for id_ in page:
-        if id_ not in records:
-            continue
-        keyword_rank, keyword_score = keyword.get(id_, (None, None))
-        vector_rank, cosine = vector.get(id_, (None, None))
-        fluency = candidates.fluency.get(id_, candidates.model_fluency) if candidates.has_vector else None
-        stages = scores.stages(id_)
-        trace = Trace(
-            stages=stages,
-            keyword_rank=keyword_rank,
-            keyword_score=keyword_score,
-            vector_rank=vector_rank,
-            cosine=cosine,
-            cosine_zscore=candidates.cosine_zscores.get(id_),
-            model_fluency=fluency,
-            matched_share=candidates.matched_shares.get(id_, least_share if id_ in keyword else 0.0),
-            rerank=scores.readings.get(id_),
-        )
-        chance = chances.get(id_, 0.0)
-        hits.append(Hit(records[id_], scores.total[id_], chance, trace, weak=chance < floor))
-    return tuple(hits)
-
-
-def _records(store: Store, ids: Sequence[str], known: dict[str, Record]) -> list[Record]:
+def known_records(store: Store, ids: Sequence[str], known: dict[str, Record]) -> list[Record]:
     """Records in the order of their ids; those that are not known yet are read, and known from then on."""
     if missing := [id_ for id_ in ids if id_ not in known]:
         known.update((record.id, record) for record in store.retrieval.records(missing))
     return [known[id_] for id_ in ids if id_ in known]
-
-
-def _tier(candidates: Candidates) -> Tier:
-    if not candidates.has_vector:
-        return "keyword"
-    return "hybrid" if candidates.has_keyword else "vector"

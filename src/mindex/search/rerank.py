@@ -14,6 +14,7 @@ from mindex.datatypes import Record
 from mindex.errors import ProviderError
 from mindex.providers.rerank.base import Reranker
 from mindex.search.fuse import stretched
+from mindex.search.judgement import Scores
 from mindex.store.base import Store
 from mindex.store.cache_kinds import RERANK_CACHE
 from mindex.values import dataclass
@@ -77,9 +78,31 @@ class RerankStage:
         # One that sees no answer in the texts orders them by chance.
         return Reranked(known, trust=max(answers.values()), answers=answers)
 
-    @property
-    def weight(self) -> float:
-        return self._reranker.weight
+    def add_to(
+        self, scores: Scores, query: str, records: Sequence[Record], weight: float | None, fluency: float, *, odds: bool
+    ) -> str:
+        """Add what brings the records into the order that the cross-encoder and the scores agree on; a note if nothing.
+
+        `weight`: None for that of the reranker. `odds`: the scores are log-odds, to which its reading adds.
+        """
+        # An English one would only spoil Chinese: it reads no script that its vocabulary lacks, and no language better
+        # than the embedder does.
+        weight = (self._reranker.weight if weight is None else weight) * min(fluency, legible(records))
+        if not weight:
+            return "not reranked: the models hardly read the language of these texts"
+        done = self.scores(query, records)
+        if done.note:
+            return done.note
+        weight = share(weight * done.trust, records)
+        new = blended({record.id: scores.total[record.id] for record in records}, done.scores, weight)
+        readings = {id_: READING * (2 * sure - 1) for id_, sure in done.answers.items()} if odds else {}
+        for id_, score in new.items():
+            scores.add(id_, "rerank", score - scores.total[id_] + readings.get(id_, 0.0))
+            scores.readings[id_] = done.scores[id_]
+        if readings:  # those below, which it did not read, stay below
+            for id_ in scores.total.keys() - new.keys():
+                scores.add(id_, "rerank", min(readings.values()))
+        return ""
 
     def _key(self, query: str, record: Record) -> str:
         return self._start(query) + _digest(record.title, record.text)

@@ -5,20 +5,19 @@ If one of the two cannot be retrieved, the other remains, and a note says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mindex.analyzer import fold
 from mindex.clock import DAY_MS
-from mindex.datatypes import Filters, Model, Query, Record, VectorArray
+from mindex.datatypes import Filters, Model, Query, QueryTerms, Record, VectorArray
 from mindex.errors import SpaceChangedError
 from mindex.search.candidates import Candidates, z_score
-from mindex.search.fuse import fusion_named
+from mindex.search.fuse import fusion_named, is_judged
 from mindex.search.guidance import no_vectors_note, unembedded_note, vacancy_note
 from mindex.search.keyword_scoring import DESCRIBED, KeywordCandidates, KeywordWeights, keyword_candidates, sought
-from mindex.search.query import ParsedQuery, any_of, parse, parse_plain
+from mindex.search.query import ParsedQuery, any_of, is_question, parse_plain
 from mindex.search.word_evidence import idf_weights
 from mindex.store.base import KeywordQuery, NearestRecords, ScoredRecord, Store, TermStatistics
 from mindex.store.rules.bm25 import MIN_SCORE, matches
@@ -27,7 +26,7 @@ from mindex.store.rules.kind_groups import first_of_each_group
 from mindex.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from mindex.search.expand import Variants
+    from mindex.search.expand import QueryExpander, Variants
     from mindex.search.query_embedding import QueryEmbedder
 
 # Records of the past have no stored vector: at most this number of them is embedded for one query.
@@ -37,16 +36,9 @@ _MAX_BETWEEN = 50
 # If it has none, this number from before it, and as many from the time after it: as long again and a week.
 _MAX_BESIDE = 3
 _BESIDE_MS = 7 * DAY_MS
-LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
+_LOOSELY_FOUND = "nothing matches all of it; this is what any of its words finds"
 # The scale of the built-in model's cosines.
 _USUAL = Model("", "", 0)
-_QUESTION_WORDS = frozenset(
-    """
-    who what when where which why how is are do does did can could should will would was were has have whose
-    wer was wann wo welche welcher welches wie warum wieso qui que quoi quand où comment pourquoi quel quelle
-    quién qué cuándo dónde cuál cómo
-    """.split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,129 +63,162 @@ class Retrieved:
     candidates: Candidates
     notes: tuple[str, ...] = ()
     past: Mapping[str, Record] = field(default_factory=dict)  # records as they were then, if they changed since
+    variants: tuple[Candidates, ...] = ()  # of other wordings of the query, if it was expanded
+    terms: QueryTerms = field(default_factory=QueryTerms)  # what the query seeks in a text, as it was typed
+    loose: bool = False  # nothing fulfils a strict query: these are the candidates for any of its words
     vacant: bool = False  # no query can find anything, and the notes say so
     vector: VectorArray | None = None  # of the query, if vectors were compared
     statistics: TermStatistics | None = None  # how common the query's tokens are, if they were counted
 
 
-def retrieve(of: Retrieval, query: Query, parsed: ParsedQuery | None = None) -> Retrieved:
+def retrieve(retrieval: Retrieval, query: Query, parsed: ParsedQuery) -> Retrieved:
     """The candidates of a query. A strict one that finds nothing is searched again for any of its words."""
-    parsed = parsed or parse(query.text)
     # What a strict query demands holds for vectors as well: `NOT x` keeps x out of the nearest.
     filters = replace(query.filters, matching=parsed.node) if parsed.strict else query.filters
-    past = _past(of.store, query.filters)
+    past = _past(retrieval.store, query.filters)
     words = KeywordCandidates()
     needs_vector = query.mode != "keyword" and bool(parsed.words)
-    pending = of.embedder.start(parsed.text) if needs_vector and of.embedder else None
+    pending = retrieval.embedder.start(parsed.text) if needs_vector and retrieval.embedder else None
     if query.mode != "vector":
-        words = _keyword(of, query, parsed, past)
+        words = _keyword(retrieval, query, parsed, past)
     nearest, note, vector = None, "", None
-    if of.embedder is not None and pending is not None:
-        embedded = of.embedder.finish(pending, patient=query.mode == "vector")
+    if retrieval.embedder is not None and pending is not None:
+        embedded = retrieval.embedder.finish(pending, patient=query.mode == "vector")
         note, vector = embedded.note, embedded.vector
         if vector is not None:
-            nearest = of.store.retrieval.nearest(of.embedder.embedder.model, vector, filters, of.limit)
-            nearest, note = _with_past(of.embedder, nearest, vector, parsed, past, of.limit)
+            nearest = retrieval.store.retrieval.nearest(
+                retrieval.embedder.embedder.model, vector, filters, retrieval.limit
+            )
+            nearest, note = _with_past(retrieval.embedder, nearest, vector, parsed, past, retrieval.limit)
     elif needs_vector:
         note = "no embedder is configured; answered by keyword"
     if nearest is not None and not nearest.size:
         nearest = None
         note = "" if parsed.strict else no_vectors_note(query.guidance)
     if nearest is None and query.mode == "vector":
-        words = _keyword(of, query, parsed, past)
-    candidates = _candidates(of, query, parsed, words, nearest)
+        words = _keyword(retrieval, query, parsed, past)
+    candidates = _candidates(retrieval, query, parsed, words, nearest)
     notes = [note] if note else []
-    if unembedded := _unembedded(of, words, nearest, past):
+    if unembedded := _unembedded(retrieval, words, nearest, past):
         candidates = replace(candidates, unembedded=unembedded)
         notes.append(unembedded_note(len(unembedded), query.guidance))
-    if query.filters.as_of is not None:
-        notes.append("files are searched as they are now; entries as they were then")
-        if len(past) >= _MAX_EMBEDDED:
-            notes.append(f"{len(past)} memories changed since then: those are found by keyword only")
-    vector = vector if nearest is not None else None
-    found = Retrieved(parsed, candidates, tuple(notes), past, vector=vector, statistics=words.statistics)
-    return found if candidates.keyword or candidates.vector else _found_nothing(of, query, found)
+    found = Retrieved(
+        parsed,
+        candidates,
+        (*notes, *_past_notes(query.filters, past)),
+        past,
+        terms=parsed.terms,
+        vector=vector if nearest is not None else None,
+        statistics=words.statistics,
+    )
+    return found if candidates.keyword or candidates.vector else _found_nothing(retrieval, query, found)
 
 
-def _found_nothing(of: Retrieval, query: Query, found: Retrieved) -> Retrieved:
+def _found_nothing(retrieval: Retrieval, query: Query, found: Retrieved) -> Retrieved:
     """What any of the words of a strict query finds, or why there is nothing to find."""
     if found.parsed.strict:
-        loose = retrieve(of, query, parse_plain(found.parsed.text))
+        loose = retrieve(retrieval, query, parse_plain(found.parsed.text))
         if loose.candidates.keyword or query.mode == "vector":
-            return replace(loose, notes=(LOOSELY_FOUND, *loose.notes))
+            return replace(loose, notes=(_LOOSELY_FOUND, *loose.notes), terms=found.terms, loose=True)
     if not found.past:
-        vacant = vacancy_note(of.store, query.filters, query.guidance)
+        vacant = vacancy_note(retrieval.store, query.filters, query.guidance)
         return replace(found, notes=(vacant,), vacant=True) if vacant else found
     return found
 
 
-def _keyword(of: Retrieval, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> KeywordCandidates:
+def _keyword(retrieval: Retrieval, query: Query, parsed: ParsedQuery, past: Mapping[str, Record]) -> KeywordCandidates:
     """The best records for a query's words. `past` are records as they were at `as_of`."""
     if parsed.node is None:
         return KeywordCandidates()
     fusion = fusion_named(query.fusion)
-    refining = of.refining if fusion.refines_words and not parsed.strict else None
-    found = of.store.retrieval.keyword(
+    refining = retrieval.refining if fusion.refines_words and not parsed.strict else None
+    found = retrieval.store.retrieval.keyword(
         KeywordQuery(
             parsed.node,
             tokens=() if parsed.strict else sought(parsed),
             described=DESCRIBED,
             bonus=any_of(parsed.pairs) if refining is not None and refining.pairs else None,
-            bonus_weight=of.refining.pairs,
+            bonus_weight=retrieval.refining.pairs,
             past=tuple(past.values()),
             signals=fusion.needs_signals,
         ),
         query.filters,
-        of.limit,
+        retrieval.limit,
     )
-    if of.space is not None and found.active_space != of.space:
+    if retrieval.space is not None and found.active_space != retrieval.space:
         raise SpaceChangedError("the embedding model changed during this search", "search again")
     return keyword_candidates(found, parsed, refining)
 
 
 def _unembedded(
-    of: Retrieval, words: KeywordCandidates, nearest: NearestRecords | None, past: Mapping[str, Record]
+    retrieval: Retrieval, words: KeywordCandidates, nearest: NearestRecords | None, past: Mapping[str, Record]
 ) -> frozenset[str]:
     """The keyword hits that were looked at and have no vector yet, if others have one."""
-    if nearest is None or of.embedder is None:
+    if nearest is None or retrieval.embedder is None:
         return frozenset()
     near = {hit.id for hit in nearest.hits}
     ids = [id_ for id_ in words.matched_shares if id_ not in near and id_ not in past]
     if not ids:
         return frozenset()
-    pending = of.store.vectors.pending_records(of.embedder.embedder.model, len(ids), ids=ids)
+    pending = retrieval.store.vectors.pending_records(retrieval.embedder.embedder.model, len(ids), ids=ids)
     return frozenset(record.id for record in pending)
 
 
 # ── variants of the query ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def retrieve_variants(of: Retrieval, query: Query, variants: Variants, own: Retrieved) -> list[Candidates]:
+def with_variants(
+    retrieval: Retrieval, query: Query, own: Retrieved, expander: Callable[[], QueryExpander | None]
+) -> Retrieved:
+    """The candidates with those of other wordings of the query, and a note about these."""
+    variants = []
+    if own.parsed.strict:
+        note = "not expanded: operators and quotes mean what they say"
+    elif (expanding := expander()) is None:
+        note = "not expanded: no language model is configured; set generation.provider"
+    else:
+        made, note = expanding.expand(own.parsed.text, None if query.mode == "keyword" else retrieval.embedder)
+        variants = _of_variants(retrieval, query, made, own)
+    return replace(own, variants=tuple(variants), notes=(*own.notes, note))
+
+
+def _of_variants(retrieval: Retrieval, query: Query, variants: Variants, own: Retrieved) -> list[Candidates]:
     """The candidates of each variant: of lexical ones by keyword, of the others by vector.
 
     `own` are the candidates of the query itself: its cosines say how near a hit of a lexical variant is.
     """
     found = []
     for text in variants.lexical if query.mode != "vector" else ():
-        words = _keyword(of, query, parse_plain(text), own.past)
+        words = _keyword(retrieval, query, parse_plain(text), own.past)
         near = replace(own.candidates, vector=(), cosine_zscores={}, signals={}, has_vector=False)
         shares, surprises = words.matched_shares, words.surprises
         found.append(replace(near, keyword=words.hits, matched_shares=shares, surprises=surprises))
-    if query.mode == "keyword" or of.embedder is None:
+    if query.mode == "keyword" or retrieval.embedder is None:
         return found
-    pending = [of.embedder.start(text) for text in variants.semantic]
-    pending += [of.embedder.start(variants.answer, answer=True)] if variants.answer else []
-    for embedded in map(of.embedder.finish, pending):
+    pending = [retrieval.embedder.start(text) for text in variants.semantic]
+    pending += [retrieval.embedder.start(variants.answer, answer=True)] if variants.answer else []
+    for embedded in map(retrieval.embedder.finish, pending):
         if embedded.vector is not None:
-            model = of.embedder.embedder.model
-            nearest = of.store.retrieval.nearest(model, embedded.vector, query.filters, of.limit)
+            model = retrieval.embedder.embedder.model
+            nearest = retrieval.store.retrieval.nearest(model, embedded.vector, query.filters, retrieval.limit)
             own_words = own.candidates
             near = replace(_vector_candidates(nearest, model), words=own_words.words, is_question=own_words.is_question)
             found.append(near)
     return found
 
 
-def retrieve_between(of: Retrieval, query: Query, own: Retrieved, after: int, before: int) -> Candidates:
+# ── the time that a query names ───────────────────────────────────────────────────────────────────────────────
+
+
+def with_window(retrieval: Retrieval, query: Query, own: Retrieved) -> Retrieved:
+    """The candidates with the best ones from the time that the query names, if dates count in its order."""
+    time = query.time
+    if time is None or time.first is None or not is_judged(query):
+        return own
+    return replace(own, candidates=_with_span(retrieval, query, own, time.first, time.end))
+
+
+def _with_span(retrieval: Retrieval, query: Query, own: Retrieved, after: int, before: int) -> Candidates:
     """A query's own candidates, and the best ones from a span of time: in a large store others may crowd these out.
 
     What was added does not say how near the query's own keyword candidates are.
@@ -206,15 +231,15 @@ def retrieve_between(of: Retrieval, query: Query, own: Retrieved, after: int, be
     if parsed.node is not None and known.has_keyword:
         tokens = () if parsed.strict else sought(parsed)
         wanted = KeywordQuery(parsed.node, tokens=tokens, described=DESCRIBED)
-        found = of.store.retrieval.keyword(wanted, filters, _MAX_BETWEEN)
+        found = retrieval.store.retrieval.keyword(wanted, filters, _MAX_BETWEEN)
         # One scale for all: how rare a word is in the span says nothing about the others.
         found = replace(found, statistics=own.statistics or found.statistics)
-        words = keyword_candidates(found, parsed, None if parsed.strict else of.refining)
+        words = keyword_candidates(found, parsed, None if parsed.strict else retrieval.refining)
     near = Candidates()
-    if own.vector is not None and of.embedder is not None:
-        model = of.embedder.embedder.model
-        near = _vector_candidates(of.store.retrieval.nearest(model, own.vector, filters, _MAX_BETWEEN), model)
-    only = _entries_of(of, filters) if query.time is not None and query.time.only else []
+    if own.vector is not None and retrieval.embedder is not None:
+        model = retrieval.embedder.embedder.model
+        near = _vector_candidates(retrieval.store.retrieval.nearest(model, own.vector, filters, _MAX_BETWEEN), model)
+    only = _entries_of(retrieval, filters) if query.time is not None and query.time.only else []
     keyword = [hit for hit in (*words.hits, *only) if hit.id not in {one.id for one in known.keyword}]
     vector = [hit for hit in near.vector if hit.id not in known.cosines]
     return replace(
@@ -231,14 +256,16 @@ def retrieve_between(of: Retrieval, query: Query, own: Retrieved, after: int, be
     )
 
 
-def _entries_of(of: Retrieval, span: Filters) -> list[ScoredRecord]:
+def _entries_of(retrieval: Retrieval, span: Filters) -> list[ScoredRecord]:
     """The newest memories and turns of a span of time, with any text; if it has none, those nearest to it."""
     entries = span if span.kinds else replace(span, kinds=("memory", "turn"))
-    found = of.store.retrieval.list(entries, limit=_MAX_BETWEEN).records
+    found = retrieval.store.retrieval.list(entries, limit=_MAX_BETWEEN).records
     if not found and span.after is not None and span.before is not None:
         later = replace(entries, after=span.before, before=2 * span.before - span.after + _BESIDE_MS)
-        before = of.store.retrieval.list(replace(entries, after=None, before=span.after), limit=_MAX_BESIDE).records
-        after = of.store.retrieval.list(later, limit=_MAX_BETWEEN).records
+        before = retrieval.store.retrieval.list(
+            replace(entries, after=None, before=span.after), limit=_MAX_BESIDE
+        ).records
+        after = retrieval.store.retrieval.list(later, limit=_MAX_BETWEEN).records
         found = (*before, *after[-_MAX_BESIDE:])
     return [ScoredRecord(one.id, MIN_SCORE, one.kind, len(one.text)) for one in found]
 
@@ -251,6 +278,14 @@ def _past(store: Store, filters: Filters) -> dict[str, Record]:
         return {}
     states = store.entries.states_at(filters.as_of)
     return {record.id: record for record in states if admits(filters, record, filters.as_of)}
+
+
+def _past_notes(filters: Filters, past: Mapping[str, Record]) -> Iterator[str]:
+    if filters.as_of is None:
+        return
+    yield "files are searched as they are now; entries as they were then"
+    if len(past) >= _MAX_EMBEDDED:
+        yield f"{len(past)} memories changed since then: those are found by keyword only"
 
 
 def _with_past(
@@ -287,11 +322,11 @@ def _with_past(
 
 
 def _candidates(
-    of: Retrieval, query: Query, parsed: ParsedQuery, words: KeywordCandidates, nearest: NearestRecords | None
+    retrieval: Retrieval, query: Query, parsed: ParsedQuery, words: KeywordCandidates, nearest: NearestRecords | None
 ) -> Candidates:
     by_vector = Candidates(has_vector=False)
-    if nearest is not None and of.embedder is not None:
-        by_vector = _vector_candidates(nearest, of.embedder.embedder.model)
+    if nearest is not None and retrieval.embedder is not None:
+        by_vector = _vector_candidates(nearest, retrieval.embedder.embedder.model)
     return replace(
         by_vector,
         keyword=words.hits,
@@ -304,15 +339,8 @@ def _candidates(
         looked_up=words.looked_up,
         has_keyword=not by_vector.has_vector or query.mode != "vector",
         strict=parsed.strict,
-        capped=len(words.hits) >= of.limit,
+        capped=len(words.hits) >= retrieval.limit,
     )
-
-
-def is_question(text: str) -> bool:
-    """Whether a query asks a question, rather than naming what it looks for."""
-    stripped = text.strip()
-    first = fold(stripped.partition(" ")[0]).strip("¿\"'").partition("'")[0]
-    return stripped.endswith(("?", "？")) or first in _QUESTION_WORDS
 
 
 def _vector_candidates(nearest: NearestRecords, model: Model) -> Candidates:

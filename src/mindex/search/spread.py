@@ -6,6 +6,7 @@ of a page of ten. Pure.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from mindex.analyzer import fold
 from mindex.store.rules.kind_groups import KindGroup
 from mindex.values import dataclass
 
@@ -13,7 +14,7 @@ from mindex.values import dataclass
 # conversations and documentation, see docs/quality.md.
 _SAME_SOURCE: Mapping[KindGroup, float] = {"turn": 0.2, "file": 2.0, "entry": 0.0}
 # The answer to a question that counts or compares is rarely in one session.
-_SAME_SESSION_GATHERED = 2.0
+_SAME_SESSION_OF_SEVERAL = 2.0
 _SAME_TEXT = 4.0
 # Choose from this number of the best at a time.
 WINDOW = 50
@@ -32,13 +33,13 @@ class Spreadable:
 
 
 def spread(
-    hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: int, *, gathers: bool = False
+    hits: Sequence[Spreadable], weights: Mapping[str, float], wanted: int, *, several_sessions: bool = False
 ) -> list[str]:
     """The first `wanted` hits in the order of choice. `hits` are sorted; `weights`: of the query's tokens.
 
-    `gathers`: the query counts or compares (`counts.gathers`), so that turns of other sessions come earlier.
+    `several_sessions`: see `needs_several_sessions`; turns of other sessions come earlier.
     """
-    same_source = {**_SAME_SOURCE, "turn": _SAME_SESSION_GATHERED} if gathers else _SAME_SOURCE
+    same_source = {**_SAME_SOURCE, "turn": _SAME_SESSION_OF_SEVERAL} if several_sessions else _SAME_SOURCE
     chosen: list[str] = []
     for start in range(0, min(wanted, len(hits)), WINDOW):
         chosen += _choose(hits[start : start + WINDOW], weights, wanted - start, same_source)
@@ -81,3 +82,12 @@ def _first_best(hits: Sequence[Spreadable], worth: Callable[[Spreadable], float]
         if (value := worth(hit)) > most:
             best, most = hit, value
     return best
+
+
+def needs_several_sessions(query: str) -> bool:
+    """Whether a query counts, sums or compares, so that its answer is likely to be in several conversations."""
+    from mindex.lexicon import counting  # few pages have turns (tests/test_costs.py)
+
+    folded = fold(query)
+    patterns = (counting.HOW_MANY, counting.HOW_MUCH, counting.SUM, counting.COMPARISON)
+    return any(pattern.search(folded) for pattern in patterns)

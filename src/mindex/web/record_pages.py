@@ -18,7 +18,7 @@ from mindex.errors import ConflictError, NotFoundError, UsageError
 from mindex.memory import Memory
 from mindex.present.history import changed_lines
 from mindex.present.record_view import anchor_view, own_fields, stored_fields, summary_of
-from mindex.search.service import current_anchor
+from mindex.search.completion import current_anchor
 from mindex.web.paths import file_path, record_path
 from mindex.web.site import Call, Site
 

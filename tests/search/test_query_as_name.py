@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mindex.datatypes import Record
-from mindex.search.names import QueryName, name_of
+from mindex.search.query_as_name import QueryName, name_of
 
 
 def chunk(
