@@ -93,7 +93,9 @@ def settings_for(given: Mapping[str, str], db: str | Path | None = None, *, opti
         try:
             known[key].parse(value)
         except ValueError as error:
-            raise UsageError(f"{option} {key}={value} is wrong: {error}", f"it means: {known[key].meaning}") from None
+            raise UsageError(
+                f"{option} {key}={value} is not valid: {error}", f"correct {key}: {known[key].meaning}"
+            ) from None
     try:
         return load_settings(flags)
     except ConfigError as error:  # each alone is right, and so is what the user has configured

@@ -298,9 +298,9 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, "--set", "no.such=1"), "there is no setting 'no.such'", code=2)
     blend = "search.weights.blend=abc"
     for option in ("--set", "--sweep"):
-        told = f"{option} {blend} is wrong: a number is expected, not 'abc'; it means: share of the vector half"
+        told = f"{option} {blend} is not valid: a number is expected, not 'abc'; correct search.weights.blend: share"
         is_one_error(run_here("eval", garden, option, blend), told, code=2)
-    told = "--set search.candidates=many is wrong: a whole number is expected, not 'many'"
+    told = "--set search.candidates=many is not valid: a whole number is expected, not 'many'"
     is_one_error(run_here("eval", garden, "--set", "search.candidates=many"), told, code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.floor=0.1,0.5"), "without a floor", "--silence", code=2)
     (tmp_path / "afile").write_text("words")
