@@ -89,7 +89,7 @@ def settings_for(given: Mapping[str, str], db: str | Path | None = None, *, opti
         if key not in known:
             raise UsageError(f"there is no setting '{key}'", "`mindex config` lists the settings")
         if key in _NOT_MEASURED:
-            raise UsageError(f"{key} says nothing about answers", "leave it out")
+            raise UsageError(f"{key} does not affect answers", "leave it out")
         try:
             known[key].parse(value)
         except ValueError as error:

@@ -102,7 +102,7 @@ else:
                 return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise StoreBusyError("another hook of this conversation is still at work", "") from None
+                    raise StoreBusyError("another hook of this conversation is still running", "") from None
                 time.sleep(0.005)
             except OSError:  # a file system without locks
                 return None
