@@ -373,6 +373,20 @@ def test_unspaced_text_is_cut_at_the_ends_of_sentences(text: str) -> None:
     assert parts and all(part.endswith("。") and part in text for part in parts)
 
 
+def test_the_text_around_a_match_comes_before_single_words_in_the_last_hits() -> None:
+    fruits = "apples bananas cherries dates elderberries figs grapes".split()
+    kept = " ".join(f"The {fruit} are kept in Redis for {hours} hours." for hours, fruit in enumerate(fruits))
+    others = [
+        " ".join(f"Sentence {at}.{part} of another text, which has the word data." for part in range(8))
+        for at in range(2, 7)
+    ]
+    first = hit(1, f"This is how data is cached. {kept}")
+    last = [replace(hit(number, text), relevance=0.6) for number, text in enumerate(others, start=2)]
+    shown = view_answer(answer(first, *last), "passages", budget=400)
+    assert all(fruit in (shown.rows[0].text or "") for fruit in fruits)
+    assert len(shown.rows) < 1 + len(last)
+
+
 def test_a_passage_that_an_earlier_hit_has_comes_last() -> None:
     text = "Data is cached in Redis. " + "Nothing of the kind is said here, move on to the next. " * 30
     other = "Redis drops cached data at night, once the backup has been made. " + "Elsewhere it rains. " * 60

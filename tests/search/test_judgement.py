@@ -18,7 +18,16 @@ from mindex.search.judgement import (
     relevance,
     stands_out,
 )
-from mindex.search.judgement_weights import BY_WORDS, MIN_COSINE, MIN_LOG_ODDS, NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
+from mindex.search.judgement_weights import (
+    BY_WORDS,
+    MIN_COSINE,
+    MIN_LOG_ODDS,
+    MIN_SURPRISE,
+    NAMED,
+    NEIGHBOUR,
+    TERMS,
+    WITH_VECTORS,
+)
 from mindex.search.keyword_scoring import KeywordWeights, keyword_candidates
 from mindex.search.query import parse
 from mindex.store.base import KeywordResult, ScoredRecord, TermStatistics
@@ -109,11 +118,13 @@ def test_boosts_multiply_the_odds() -> None:
     assert boost_change(1.0) == 0 and boost_change(0) < -5
 
 
-def test_a_candidate_stands_out_by_its_odds_or_its_cosine() -> None:
+def test_a_candidate_stands_out_by_its_odds_its_cosine_or_its_words() -> None:
     nothing = Candidates()
     assert stands_out(_plain({"a": MIN_LOG_ODDS}), nothing)
     assert not stands_out(_plain({"a": MIN_LOG_ODDS - 0.01}), nothing) and not stands_out(_plain({}), nothing)
     assert stands_out(_plain({}), Candidates(cosines={"a": MIN_COSINE}))
+    assert stands_out(_plain({}), Candidates(surprises={"a": MIN_SURPRISE}))
+    assert not stands_out(_plain({}), Candidates(surprises={"a": MIN_SURPRISE - 1}))
 
 
 def test_another_wording_adds_hits_below_and_lifts_those_that_it_finds_better() -> None:

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from mindex.present.passages import Passage
 
 # Chosen on the development set `passages_dev`, see docs/quality.md.
-_RANK_POWER = 0.3  # of a hit's rank, by which its evidence is divided
 _TERM_POWER = 3  # of the share of the query's weight that a passage has: many of its words say more than each alone
 _COSINE = 6.0  # e to the power of this times the distance to the best cosine
 _NEIGHBOUR, _OTHER_BLOCK = 0.15, 0.05  # of the value of a passage that the one beside it has, in its block or not
 # The answer may be near words of the query and have none of them. So each passage also has a part of what is around it,
 # which falls slowly with each passage between and with the words that are missing: a larger budget fills the best hits.
-_CONTEXT, _CONTEXT_FADE, _CONTEXT_POWER, _MIN_CONTEXT = 0.05, 0.9, 2, 0.02
+_CONTEXT, _CONTEXT_FADE, _CONTEXT_POWER, _MIN_CONTEXT = 0.04, 0.9, 2, 0.02
 _LENGTH_POWER = 0.5  # of the length of a passage: a longer one says more
 _SEEN, _MIN_SEEN = 0.6, 0.3  # what a word is worth again for each earlier hit that has it, and at least
 _REPEATED = 1e-6  # of the gain of a passage that an earlier hit has as well
@@ -78,7 +77,7 @@ class _Item(NamedTuple):
 def passage_gains(
     hits: Sequence[Hit], layouts: Sequence[Layout], terms: QueryTerms, weights: Mapping[str, float]
 ) -> list[tuple[float, ...]]:
-    """The gain of each passage: evidence and rank of its hit × what it has of the query, its nearness and its place.
+    """The gain of each passage: evidence of its hit × what it has of the query, its nearness and its place.
 
     A gain depends on the query, the hit and the hits before it alone, so that it is the same for any budget or limit.
     """
@@ -88,8 +87,8 @@ def passage_gains(
     seen: dict[str, int] = {}
     texts: set[str] = set()
     gains = []
-    for rank, (hit, layout) in enumerate(zip(hits, layouts, strict=True), start=1):
-        evidence = (hit.relevance / top if top > 0 else 1.0) / rank**_RANK_POWER
+    for hit, layout in zip(hits, layouts, strict=True):
+        evidence = hit.relevance / top if top > 0 else 1.0
         gains.append(_gains_of(hit, layout, shares, evidence, near, seen, texts))
     return gains
 

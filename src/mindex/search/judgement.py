@@ -13,7 +13,16 @@ from operator import mul
 
 from mindex.datatypes import Stage
 from mindex.search.candidates import Candidates
-from mindex.search.judgement_weights import BY_WORDS, MIN_COSINE, MIN_LOG_ODDS, NAMED, NEIGHBOUR, TERMS, WITH_VECTORS
+from mindex.search.judgement_weights import (
+    BY_WORDS,
+    MIN_COSINE,
+    MIN_LOG_ODDS,
+    MIN_SURPRISE,
+    NAMED,
+    NEIGHBOUR,
+    TERMS,
+    WITH_VECTORS,
+)
 from mindex.store.base import ScoredRecord
 from mindex.store.rules.kind_groups import KindGroup, kind_group
 
@@ -74,10 +83,15 @@ def relevance(log_odds: float) -> float:
 
 
 def stands_out(scores: Scores, candidates: Candidates) -> bool:
-    """Whether a candidate is better than what any store has for a query that it cannot answer, or nearer to it."""
-    if max(scores.total.values(), default=MIN_LOG_ODDS - 1) >= MIN_LOG_ODDS:
-        return True
-    return max(candidates.cosines.values(), default=0.0) >= MIN_COSINE
+    """Whether a candidate is better than what any store has for a query that it cannot answer.
+
+    It is, or is nearer to the query, or contains words of it that are not there by chance.
+    """
+    return (
+        max(scores.total.values(), default=MIN_LOG_ODDS - 1) >= MIN_LOG_ODDS
+        or max(candidates.cosines.values(), default=0.0) >= MIN_COSINE
+        or max(candidates.surprises.values(), default=0.0) >= MIN_SURPRISE
+    )
 
 
 def judge(candidates: Candidates) -> Scores:

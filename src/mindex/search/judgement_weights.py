@@ -26,6 +26,8 @@ NAMED: Mapping[str, float] = {
     "title": 5.0, "heading": 4.5, "file": 4.0, "part": 3.5, "defined": 5.5, "literal": 2.5,
 }  # fmt: skip
 NEIGHBOUR = 1.81
-# Below both, no candidate stands out: of the questions with an answer, .2 % get "nothing is relevant".
+# Below all three, no candidate stands out: of 2,500 questions with an answer, none gets "nothing is relevant", and of
+# 2,100 three-word forms .7 %. The surprise is in nats.
 MIN_LOG_ODDS = -3.0
 MIN_COSINE = 0.25
+MIN_SURPRISE = 12.0
