@@ -305,13 +305,13 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, "--sweep", "search.floor=0.1,0.5"), "without a floor", "--silence", code=2)
     (tmp_path / "afile").write_text("words")
     kept = run_here("eval", garden, "--keep", tmp_path / "afile")
-    is_one_error(kept, f"nothing can be kept in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
+    is_one_error(kept, f"cannot keep databases in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
     is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "unknown mode 'fuzzy'", code=2)
     is_one_error(run_here("eval", garden, "--silence"), "--silence needs questions of other sets", code=2)
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "separate tables", code=2)
     is_one_error(
-        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "two questions", code=2
+        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "cannot be combined with --sweep", code=2
     )
     is_one_error(run_here("eval", garden, "--together"), "pass at least two sets", code=2)
     is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "separate tables", code=2)
