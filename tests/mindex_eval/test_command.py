@@ -311,12 +311,14 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "separate tables", code=2)
     is_one_error(
-        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "cannot be combined with --sweep", code=2
+        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "combined with --sweep", code=2
     )
     is_one_error(run_here("eval", garden, "--together"), "pass at least two sets", code=2)
     is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "separate tables", code=2)
     is_one_error(
-        run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")), "two quest", code=2
+        run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")),
+        "combined with --sweep",
+        code=2,
     )
     is_one_error(run_here("eval", garden, stars, "--together", "--silence", "--keep", tmp_path), "--keep", code=2)
     is_one_error(run_here("eval", f"{garden}@nobody"), "garden has no group 'nobody'", code=2)
