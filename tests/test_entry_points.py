@@ -227,7 +227,7 @@ def test_only_the_user_file_turns_extensions_off(
     assert "lines" in names("importers")
     monkeypatch.setenv("MINDEX_PLUGINS_DISABLED", "lines_extension")
     assert "lines" in names("importers") and "plugins.disabled           []" in run_here("config").out
-    with pytest.raises(ConfigError, match=r"cannot set plugins\.disabled, which counts in the user file only"):
+    with pytest.raises(ConfigError, match=r"cannot set plugins\.disabled: it is read from the user config only"):
         load_settings({"plugins.disabled": "lines_extension"})
 
 

@@ -73,7 +73,10 @@ class Tokens:
             raise UsageError("the server creates the owner's token", "`mindex token show` prints it")
         agent = agent or name
         if len(agent) > MAX_NAME or not agent.strip():
-            raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
+            raise UsageError(
+                "this is not a valid agent name",
+                f"use at most {MAX_NAME} characters, no secrets, no control characters",
+            )
         known = [one.name for one in self._store.files.collections()]
         for collection in collections:
             if collection not in known:
@@ -99,7 +102,7 @@ class Tokens:
             try:
                 self._owner_file.unlink()
             except FileNotFoundError:
-                raise NotFoundError("there is no owner's token", "`mindex serve --http` makes one") from None
+                raise NotFoundError("there is no owner's token", "`mindex serve --http` creates one") from None
         elif not self._store.tokens.remove(name):
             raise NotFoundError(f"there is no token '{name}'", "`mindex token list` shows all names")
 
@@ -123,7 +126,9 @@ class Tokens:
                 with contextlib.suppress(FileExistsError):  # another process was faster: its token counts
                     os.link(file.name, path)
         except OSError as error:
-            raise StoreError(f"the owner's token cannot be written to {path} ({error})", "check the rights") from error
+            raise StoreError(
+                f"cannot write the owner's token to {path} ({error})", "check the file permissions"
+            ) from error
         return path
 
     def owner_token(self) -> str:
@@ -133,14 +138,16 @@ class Tokens:
             mode = path.stat().st_mode
             secret = path.read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
-            raise NotFoundError("there is no owner's token yet", "`mindex serve --http 8080` makes it") from None
+            raise NotFoundError("there is no owner's token yet", "`mindex serve --http 8080` creates it") from None
         except OSError as error:
-            raise StoreError(f"the owner's token cannot be read from {path} ({error})", "check the rights") from error
+            raise StoreError(
+                f"cannot read the owner's token from {path} ({error})", "check the file permissions"
+            ) from error
         remake = "`mindex token revoke owner`, then start the server again"
         if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
-            raise StoreError(f"other users can read {path}, so its token does not count", remake)
+            raise StoreError(f"ignoring the token in {path} because other users can read the file", remake)
         if not secret.startswith(PREFIX):
-            raise StoreError(f"{path} holds no token", remake)
+            raise StoreError(f"{path} contains no token", remake)
         return secret
 
     # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -85,81 +85,84 @@ _SHORTENERS = ", ".join(SHORTEN_VECTORS)
 _S = Setting
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
-    _S("db", "", parse_database, "the database, a file or a URL; default: a file in the user's data folder"),
-    _S("db_read", "", parse_database, "URL of a replica of a PostgreSQL database, which reads go to"),
-    _S("agent", "main", parse_text, "whose words are searched beside the shared files"),
+    _S("db", "", parse_database, "database file or URL; default: a file in your data folder"),
+    _S("db_read", "", parse_database, "URL of a read replica of a PostgreSQL database"),
+    _S("agent", "main", parse_text, "agent whose entries are used; files are shared by all agents"),
     # Checked here, before anything is stored: an unknown reranker or language model is only left out.
     _S("embedding.provider", "local", _provider_in("embedders", EMBEDDING_PROVIDERS), provider_names("embedding")),
-    _S("embedding.model", "", parse_text, "the model's name or folder; default: the provider's own"),
-    _S("embedding.url", "", parse_text, "address of a provider that is a server", address=True),
-    _S("embedding.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
+    _S("embedding.model", "", parse_text, "name, folder or file of the embedding model; default: the provider's own"),
+    _S("embedding.url", "", parse_text, "URL of the embedding provider, if it is a server", address=True),
+    _S("embedding.api_key", "", parse_text, "API key of the embedding provider; from the environment or keyring only",
+       secret=True),
     _S("embedding.dimensions", 0, parse_whole(0), f"truncate vectors to this length ({_SHORTENERS}); 0: off"),
-    _S("embedding.timeout", 30.0, parse_number(0.1), "seconds before a provider counts as down"),
-    _S("embedding.wait", 1.5, parse_number(0), "seconds a server's query waits for a model that is still loading"),
+    _S("embedding.timeout", 30.0, parse_number(0.1), "seconds before the embedding provider counts as down"),
+    _S("embedding.wait", 1.5, parse_number(0), "seconds that a query to a server waits for a model that is loading"),
     _S("rerank.provider", "none", parse_text, provider_names("rerank"),
        parse_for_file=_provider_in("rerankers", BY_ROLE["rerank"])),
-    _S("rerank.model", "", parse_text, "the reranker's name, file or folder; default: the provider's own"),
-    _S("rerank.url", "", parse_text, "address of a reranker that is a server", address=True),
-    _S("rerank.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
-    _S("rerank.timeout", 8.0, parse_number(0.1), "seconds before an answer goes out without reranking"),
+    _S("rerank.model", "", parse_text, "name, file or folder of the reranker; default: the provider's own"),
+    _S("rerank.url", "", parse_text, "URL of the reranker, if it is a server", address=True),
+    _S("rerank.api_key", "", parse_text, "API key of the reranker; from the environment or keyring only", secret=True),
+    _S("rerank.timeout", 8.0, parse_number(0.1), "seconds before an answer is returned without reranking"),
     _S("generation.provider", "none", parse_text, provider_names("generation"),
        parse_for_file=_provider_in("generators", BY_ROLE["generation"])),
-    _S("generation.model", "", parse_text, "the language model's name or file"),
-    _S("generation.url", "", parse_text, "address of a language model that is a server", address=True),
-    _S("generation.api_key", "", parse_text, "its key; from the environment or the keyring only", secret=True),
-    _S("generation.timeout", 30.0, parse_number(0.1), "seconds before a language model counts as down"),
+    _S("generation.model", "", parse_text, "name or file of the language model"),
+    _S("generation.url", "", parse_text, "URL of the language model, if it is a server", address=True),
+    _S("generation.api_key", "", parse_text, "API key of the language model; from the environment or keyring only",
+       secret=True),
+    _S("generation.timeout", 30.0, parse_number(0.1), "seconds before the language model counts as down"),
     _S("generation.extract_facts", True, parse_flag, "extract facts from stored conversations"),
     _S("search.fusion", "judged", parse_text, "judged, blend, rrf, minmax, weighted or signals",
        parse_for_file=one_of("judged", "blend", "rrf", "minmax", "weighted", "signals")),
     _S("search.floor", 0.5, parse_number(0, 1), "minimum relevance of a confident hit"),
-    _S("search.weak", True, parse_flag, "whether hits below the floor are shown, marked as weak"),
-    _S("search.time", True, parse_flag,
-       "whether a time in the query, such as `last week`, ranks hits from then higher"),
-    _S("search.candidates", 200, parse_whole(1), "how many each half of a search brings"),
-    _S("search.weights.blend", 0.4, parse_number(0, 1), "share of the vector half in `blend`"),
-    _S("search.weights.weighted", 0.7, parse_number(0, 1), "share of the vector half in `weighted`"),
-    _S("search.weights.minmax", 0.6, parse_number(0, 1), "share of the vector half in `minmax`"),
-    _S("search.weights.signals", 0.4, parse_number(0, 1), "share of the text in `signals`"),
-    _S("search.weights.importance", 0.3, parse_number(0, 1), "weight of importance beside the text in `signals`"),
-    _S("search.weights.recency", 0.2, parse_number(0, 1), "weight of recency beside it"),
-    _S("search.weights.frequency", 0.1, parse_number(0, 1), "weight of the number of accesses beside it"),
-    _S("search.weights.rrf", 60, parse_whole(1), "the constant k of `rrf`"),
-    _S("search.weights.pairs", 0.5, parse_number(0, 2), "what words side by side add to a keyword score"),
-    _S("search.weights.coverage", 0.5, parse_number(0, 2), "power of the share of the question held"),
+    _S("search.weak", True, parse_flag, "show hits below the floor, marked as weak"),
+    _S("search.time", True, parse_flag, "rank hits from a time that the query names, such as `last week`, higher"),
+    _S("search.candidates", 200, parse_whole(1), "number of candidates of each list, keyword and vector"),
+    _S("search.weights.blend", 0.4, parse_number(0, 1), "share of the vector score in `blend`"),
+    _S("search.weights.weighted", 0.7, parse_number(0, 1), "share of the vector score in `weighted`"),
+    _S("search.weights.minmax", 0.6, parse_number(0, 1), "share of the vector score in `minmax`"),
+    _S("search.weights.signals", 0.4, parse_number(0, 1), "share of the text score in `signals`"),
+    _S("search.weights.importance", 0.3, parse_number(0, 1), "share of importance in `signals`"),
+    _S("search.weights.recency", 0.2, parse_number(0, 1), "share of recency in `signals`"),
+    _S("search.weights.frequency", 0.1, parse_number(0, 1), "share of the number of accesses in `signals`"),
+    _S("search.weights.rrf", 60, parse_whole(1), "constant k of `rrf`"),
+    _S("search.weights.pairs", 0.5, parse_number(0, 2), "weight of adjacent query words in the keyword score"),
+    _S("search.weights.coverage", 0.5, parse_number(0, 2), "exponent of the matched share of the query"),
     _S("search.weights.rerank", 0.4, parse_number(0, 1),
        "share of the reranker; unset: 0.4 for the built-in one, 0.7 for others", unset="the model's own (0.4 or 0.7)"),
-    _S("search.weights.expansion", 0.3, parse_number(0, 1), "what a question's variants count beside it"),
+    _S("search.weights.expansion", 0.3, parse_number(0, 1), "weight of rewordings (`--expand`) relative to the query"),
     _S("boost.domain", 1.3, parse_number(0), "factor for chunks of the current file's domain"),
     _S("boost.instruction", 1.2, parse_number(0), "factor for chunks of *.instructions.md"),
-    _S("boost.memory", 0.05, parse_number(0, 0.5), "how far importance, recency and use may move a memory"),
+    _S("boost.memory", 0.05, parse_number(0, 0.5), "maximum share by which importance, recency and use raise a score"),
     _S("index.max_bytes", 2 * 1024 * 1024, parse_whole(1), "larger files are skipped and reported"),
-    _S("index.exclude", DEFAULT_EXCLUDE, parse_texts, "what is never indexed, as in .gitignore"),
-    _S("index.contextualize", False, parse_flag, "whether a language model places each chunk in its document"),
-    _S("index.domains", {}, parse_pairs, "code path → domain"),
-    _S("secrets.mode", "redact", one_of("redact", "strict", "off"), "what happens to secrets: redact, strict, off"),
-    _S("secrets.rules", "", parse_text, "TOML file with more rules for secrets; in the user file only",
+    _S("index.exclude", DEFAULT_EXCLUDE, parse_texts, "patterns that are never indexed, in .gitignore syntax"),
+    _S("index.contextualize", False, parse_flag, "have a language model describe each chunk's place in its document"),
+    _S("index.domains", {}, parse_pairs, "code path → domain, for --current-file"),
+    _S("secrets.mode", "redact", one_of("redact", "strict", "off"),
+       "redact: replace secrets; strict: reject texts that contain one; off: store them"),
+    _S("secrets.rules", "", parse_text, "TOML file with more rules for secrets; in the user config only",
        only_in_user_file=True),
-    _S("memory.grace_days", 30.0, parse_number(0), "days after its expiry that a memory is removed for good"),
+    _S("memory.grace_days", 30.0, parse_number(0), "days from the expiry of a memory until it is purged"),
     _S("memory.supersede", "update", one_of("update", "conflict"),
-       "update: a memory with an update word replaces the older value; conflict: it is only reported"),
-    _S("memory.decay", 0.0, parse_number(0, 1), "share of its importance that a memory loses in a year, 0: none"),
-    _S("access_log.days", 90.0, parse_number(0), "how long it is kept which record was returned"),
-    _S("access_log.rows", 100_000, parse_whole(0), "how many such rows are kept"),
-    _S("http.public_url", "", parse_text, "the address by which clients reach the server, as https://memory.example"),
-    _S("http.authorization_server", "", parse_text, "an OAuth 2 server whose tokens are also accepted"),
-    _S("http.introspection_url", "", parse_text, "where it is asked about a token (RFC 7662)", address=True),
-    _S("http.introspection_client", "", parse_text, "the name by which this server asks it"),
-    _S("http.introspection_secret", "", parse_text, "its password; from the environment only", secret=True),
-    _S("http.requests_per_minute", 3_000, parse_whole(0), "requests that one token may make, 0: any number"),
-    _S("http.max_body_bytes", 4 * 1024 * 1024, parse_whole(1_024), "larger requests are refused"),
-    _S("http.body_seconds", 30.0, parse_number(0.1), "seconds in which a request must arrive"),
-    _S("http.shutdown_seconds", 10.0, parse_number(0), "seconds that a server gives running requests when it ends"),
-    _S("export.path", "", parse_text, "where the memorizer tools export to; default: beside the database"),
-    _S("workspace.path", "", parse_text, "a folder of notes with a daily log, indexed and watched"),
-    _S("workspace.auto_index", True, parse_flag, "whether `serve` and `watch` keep the workspace indexed"),
-    _S("daily_log.enabled", False, parse_flag, "a line in the daily log for each memory; on if there is a workspace",
+       "update: a memory with an update word supersedes the older value; conflict: both stay and are reported"),
+    _S("memory.decay", 0.0, parse_number(0, 1), "share of its importance that a memory loses in a year; 0: none"),
+    _S("access_log.days", 90.0, parse_number(0), "days to keep access-log rows"),
+    _S("access_log.rows", 100_000, parse_whole(0), "maximum number of access-log rows"),
+    _S("http.public_url", "", parse_text, "URL that clients use for the server, such as https://memory.example"),
+    _S("http.authorization_server", "", parse_text, "URL of an OAuth 2 server whose tokens are also accepted"),
+    _S("http.introspection_url", "", parse_text, "URL of that server's token introspection (RFC 7662)", address=True),
+    _S("http.introspection_client", "", parse_text, "client name of this server at the introspection URL"),
+    _S("http.introspection_secret", "", parse_text,
+       "client password at the introspection URL; from the environment only", secret=True),
+    _S("http.requests_per_minute", 3_000, parse_whole(0), "maximum requests per token and minute; 0: unlimited"),
+    _S("http.max_body_bytes", 4 * 1024 * 1024, parse_whole(1_024), "maximum size of a request's body"),
+    _S("http.body_seconds", 30.0, parse_number(0.1), "seconds within which the body of a request must arrive"),
+    _S("http.shutdown_seconds", 10.0, parse_number(0), "seconds for running requests when the server stops"),
+    _S("export.path", "", parse_text, "folder for exports of the memorizer tools; default: beside the database"),
+    _S("workspace.path", "", parse_text, "folder of markdown files with a daily log, indexed and watched"),
+    _S("workspace.auto_index", True, parse_flag, "keep the workspace indexed in `serve` and `watch`"),
+    _S("daily_log.enabled", False, parse_flag, "write a line to the daily log for each new memory",
        unset="on with a workspace"),
-    _S("plugins.disabled", (), parse_texts, "extensions that are not loaded; in the user file only",
+    _S("plugins.disabled", (), parse_texts, "extensions that are not loaded; in the user config only",
        only_in_user_file=True),
 )
 # fmt: on
@@ -210,9 +213,9 @@ class Settings:
         return Settings({**self._values, **replaced}, self.notes, self._project)
 
     def as_in_project(self) -> "Settings":
-        """Return the settings as they hold for files of the project that was read with them, for a reader to see.
+        """Return the settings that apply to files of the current project, for display.
 
-        Indexing reads the project file of each collection instead: what runs in one project may index another.
+        Indexing reads the project file of each collection instead, because a command may index another project.
         """
         if self._project is None:
             return self
@@ -241,7 +244,7 @@ class Settings:
         return self._values[key].origin
 
     def is_set(self, key: str) -> bool:
-        """Return whether a file, a variable or a flag sets the value, be it to the default."""
+        """Return whether a file, a variable or a flag sets the value, even if to the default."""
         return self._values[key].origin != "default"
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -252,7 +255,7 @@ class Settings:
 
     @cached_property
     def database(self) -> str:
-        """The path of a database file, or the URL of another engine's database."""
+        """Path of a database file, or URL of another engine's database."""
         db = self.text("db")
         return db if "://" in db else str(Path(db).expanduser() if db else default_database())
 
@@ -267,7 +270,7 @@ class Settings:
 
     @property
     def keeps_daily_log(self) -> bool:
-        """Return whether a daily log is written: with a workspace it is, unless a setting says otherwise."""
+        """Return whether a daily log is written: if there is a workspace, unless `daily_log.enabled` is off."""
         enabled = not self.is_set("daily_log.enabled") or self.flag("daily_log.enabled")
         return self.workspace is not None and enabled
 
@@ -280,10 +283,11 @@ def load_settings(
     folder: Path | None = None,
     user_file: Path | None = None,
 ) -> Settings:
-    """Read every source; later ones win. Unknown keys and bad values are errors that name the file and the key.
+    """Read every source; later sources override earlier ones. Returns the settings with their notes.
 
-    Those of a project's file are only notes: it may be a stranger's.
-    `foreign` are the variables of a program that mindex replaces; they come between the files and our own ones.
+    Raises ConfigError for an unknown key or an invalid value, and names the file and the key. In a project's file,
+    these are only notes, because a stranger may have written it. `foreign` are the variables of a program that mindex
+    replaces: they override the files, and variables of mindex override them.
     """
     environment = os.environ if environment is None else environment
     values = {setting.key: Configured(setting, setting.default, "default") for setting in SETTINGS}
@@ -310,7 +314,7 @@ def load_settings(
     if dimensions and provider not in ("none", *SHORTEN_VECTORS):  # checked before anything is stored
         raise cannot_shorten(provider, dimensions)
     if values["daily_log.enabled"].value and not values["workspace.path"].value:
-        notes.append("daily_log.enabled does nothing: there is no workspace.path to write the log into")
+        notes.append("daily_log.enabled has no effect: workspace.path is not set")
     return Settings(values, tuple(notes), project)
 
 
@@ -335,7 +339,7 @@ def _of_flag(setting: Setting, raw: object) -> Value:
     """Return the parsed value of a flag. Raises ConfigError for a setting of the user file alone."""
     if setting.only_in_user_file:
         change = f"change it with `mindex config set {setting.key} VALUE`"
-        raise ConfigError(f"an option cannot set {setting.key}, which counts in the user file only", change)
+        raise ConfigError(f"an option cannot set {setting.key}: it is read from the user config only", change)
     return _parsed(setting, raw, f"--{setting.key}")
 
 
@@ -371,7 +375,7 @@ def _apply_file(path: Path, values: dict[str, Configured], notes: list[str]) -> 
             value = _parsed(setting, raw, str(path))
             if setting.address and (bare := bare_address(str(value), keeps=_VERSION)) not in (value, None):
                 value = str(bare)
-                notes.append(f"{key} in {path} holds a login or a key, which is ignored: {keys_belong}")
+                notes.append(f"{key} in {path} contains a login or a key, which is ignored: {keys_belong}")
             values[key] = Configured(setting, value, str(path))
 
 
@@ -406,7 +410,8 @@ def _parsed(setting: Setting, raw: object, where: str) -> Value:
         return setting.parse(raw)
     except ValueError as error:
         place = f" in {where}" if where else ""
-        raise ConfigError(f"invalid value for {setting.key}{place}: {error}", f"it means: {setting.meaning}") from None
+        hint = f"correct {setting.key}: {setting.meaning}"
+        raise ConfigError(f"invalid value for {setting.key}{place}: {error}", hint) from None
 
 
 def cannot_shorten(provider: str, dimensions: object) -> ConfigError:

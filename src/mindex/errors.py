@@ -64,7 +64,7 @@ class AccessDeniedError(MindexError):
 def read_only_token() -> AccessDeniedError:
     """The error of every write with a token that may only read."""
     return AccessDeniedError(
-        "this token may only read, so nothing was changed", "ask the server's owner for one that may write"
+        "this access token is read-only; nothing was changed", "ask the server's owner for a token that may write"
     )
 
 

@@ -70,8 +70,8 @@ class _Watch:
             while time.monotonic() <= self._deadline:
                 yield False
             self.failure = OverdueError(
-                f"{self._path} was given up: reading it yielded nothing for {_MAX_SECONDS_WITHOUT_ROW:g} s",
-                "it is damaged, or was made to do harm; import it only from a source that you trust",
+                f"cannot read {self._path}: no row was found for {_MAX_SECONDS_WITHOUT_ROW:g} s",
+                "it may be damaged or malicious; import it only from a source that you trust",
             )
         except GeneratorExit:
             raise
@@ -232,7 +232,7 @@ class ForeignDatabase:
         except sqlite3.Error as error:
             if is_busy(error):
                 raise self._busy() from error
-            raise StoreError(f"{self.path} {how}: {error}", "check that it is the right file, and whole") from error
+            raise StoreError(f"{self.path} {how}: {error}", "check that it is the right file, and complete") from error
 
     def _busy(self) -> StoreBusyError:
         return StoreBusyError(f"{self.path} is locked by another program", "close that program and try again")

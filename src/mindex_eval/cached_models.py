@@ -43,7 +43,7 @@ def open_cache() -> Store:
             raise StoreError(f"{evaluation_folder()} is read-only")
     except StoreError as error:
         hint = "set MINDEX_CACHE_DIR to a folder that can be written"
-        raise StoreError(f"what models say cannot be kept: {error.message}", hint) from error
+        raise StoreError(f"cannot cache the output of models: {error.message}", hint) from error
     return store
 
 

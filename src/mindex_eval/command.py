@@ -69,12 +69,12 @@ _MORE_HITS = 12  # with a token budget, more hits must not make an answer contai
     "--compare", type=click.Path(path_type=Path), metavar="OTHER.json", help="Earlier run to compare with (--json)."
 )
 @click.option("--metric", type=click.Choice(METRICS), help=f"Metric of --sweep and --compare (default: {NDCG}).")
-@click.option("--silence", is_flag=True, help="Ask each set's questions of the other sets' texts.")
-@click.option("--together", is_flag=True, help="Measure all sets in one database; --silence: all but the one asked.")
+@click.option("--silence", is_flag=True, help="Ask each set's questions about the other sets' texts.")
+@click.option("--together", is_flag=True, help="Measure all sets in one database (with --silence: all other sets).")
 @click.option(
     "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the filled databases in this folder."
 )
-@click.option("--truth", is_flag=True, help="Measure updates, conflicts and times; of sets, knowledge updates.")
+@click.option("--truth", is_flag=True, help="Measure updates, conflicts and times, and the sets' knowledge updates.")
 @click.option("--on", default="", metavar="URL", help="PostgreSQL database to measure on, in a temporary schema.")
 @click.pass_obj
 def eval_command(
@@ -99,10 +99,11 @@ def eval_command(
     your notes with a questions.yaml: a list of `question` and `answer` (a path, or several), or `none: true`.
     SET:memory stores all its texts as memories, SET@GROUP uses one group of it.
 
-    --truth measures what mindex makes of updates, conflicts and times in questions, from sentences that come with it.
+    --truth measures how mindex handles updates, conflicts and times in questions, with its own sentences.
 
-    The tables show the ranking, the pages as shipped beside the same pages without a floor, and both by session and by
-    category if the set has them. For questions with `excerpts` they show which share of these an answer contains.
+    One table shows the ranking. Another shows the results as users get them, and the same results without a floor.
+    Further tables show both by session and by category, if the set has these. For questions with `excerpts`, a table
+    shows the share of the excerpts that an answer contains.
     """
     folders = _distinct(folders)
     evaluation = EvaluationOptions(
@@ -162,9 +163,9 @@ def _check_options(
         raise UsageError("--metric needs --sweep or --compare", "pass one of them")
     if (silence or together) and swept:
         other = "--together" if together else "--silence"
-        raise UsageError(f"{other} and --sweep are two questions", "ask one after the other")
+        raise UsageError(f"{other} cannot be combined with --sweep", "run the command twice")
     if silence and options["keep"]:
-        raise UsageError("--silence fills a memory for each set", "leave --keep out")
+        raise UsageError("--silence cannot be combined with --keep", "remove --keep")
     if silence and len(folders) < 2:
         raise UsageError("--silence needs questions of other sets", "pass at least two sets")
 

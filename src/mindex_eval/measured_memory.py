@@ -89,11 +89,13 @@ def settings_for(given: Mapping[str, str], db: str | Path | None = None, *, opti
         if key not in known:
             raise UsageError(f"there is no setting '{key}'", "`mindex config` lists the settings")
         if key in _NOT_MEASURED:
-            raise UsageError(f"{key} says nothing about answers", "leave it out")
+            raise UsageError(f"{key} does not affect answers", "leave it out")
         try:
             known[key].parse(value)
         except ValueError as error:
-            raise UsageError(f"{option} {key}={value} is wrong: {error}", f"it means: {known[key].meaning}") from None
+            raise UsageError(
+                f"{option} {key}={value} is not valid: {error}", f"correct {key}: {known[key].meaning}"
+            ) from None
     try:
         return load_settings(flags)
     except ConfigError as error:  # each alone is right, and so is what the user has configured

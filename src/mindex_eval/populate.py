@@ -107,7 +107,7 @@ def _empty_folder(work: Path) -> Path:
         work.mkdir(parents=True, exist_ok=True)
         taken = any(work.iterdir())
     except OSError as error:
-        raise UsageError(f"nothing can be kept in {work}: {error.strerror}", "name a folder for --keep") from None
+        raise UsageError(f"cannot keep databases in {work}: {error.strerror}", "name a folder for --keep") from None
     if taken:
         raise UsageError(f"{work} is not empty", "keep it in another folder, or remove that one first")
     return work

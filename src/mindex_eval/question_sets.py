@@ -171,7 +171,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 ({error.reason} at byte {error.start})", "convert the file") from None
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", "check its rights") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check its permissions") from None
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -99,7 +99,7 @@ def leave_one_out(
 
 def _read(names: Sequence[Path], options: EvaluationOptions) -> list[QuestionSet]:
     if len(names) < 2:
-        raise UsageError("one set alone is not together with anything", "pass at least two sets")
+        raise UsageError("--together needs several sets", "pass at least two sets")
     sets = [
         read_named_set(name, split=options.split, adversarial=options.adversarial, one_group=True) for name in names
     ]

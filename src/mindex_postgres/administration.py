@@ -118,7 +118,7 @@ class Administration:
         """The roles of the database that the URL names. Raises ConfigError where a service or a default does."""
         if not self._address.database:
             raise ConfigError(
-                f"{self._address.shown} names no database, and the roles are called after it",
+                f"{self._address.shown} names no database, and the roles are named after it",
                 "write postgresql://USER@HOST/DATABASE, or ask the server with --run",
             )
         return group_roles(self._address.database, self._schema)
@@ -166,7 +166,9 @@ class Administration:
         """
         scopes = _scopes(agents, collections)
         if not scopes:
-            raise UsageError("nothing is granted", "name an agent with --agent A, or a collection with --collection C")
+            raise UsageError(
+                "there is nothing to grant", "name an agent with --agent A, or a collection with --collection C"
+            )
 
         def grant(transaction: Transaction) -> Grants:
             notes = []
@@ -273,7 +275,7 @@ def _scopes(agents: Sequence[str], collections: Sequence[str]) -> list[tuple[Gra
     named += [("collection", name) for name in collections]
     for scope, name in named:
         if not name or name == "*":
-            raise UsageError(f"'{name}' is no {scope}", f"name each {scope} that is meant")
+            raise UsageError(f"'{name}' is not a valid {scope}", f"pass the name of one {scope} at a time")
     return named
 
 

@@ -83,10 +83,10 @@ def _agents(context: Context) -> tuple[str, ...]:
 @click.option("--owner", "owners", multiple=True, metavar="LOGIN", help="Make this login an owner (repeatable).")
 @click.pass_obj
 def init_command(context: Context, /, **options: Any) -> None:
-    """Print the SQL that an administrator must run: extension, schema, roles. Running them again is harmless.
+    """Print the SQL that an administrator must run: extension, schema, roles. You can run it again safely.
 
-    The roles are called after the database and the schema. In the database team, team_mindex_owner owns the tables,
-    team_mindex_writer and team_mindex_reader have the least rights that writing and reading need. Make a login a member
+    The roles are named after the database and the schema. In the database team, team_mindex_owner owns the tables,
+    team_mindex_writer and team_mindex_reader have the minimum permissions to write and to read. Make a login a member
     with `GRANT team_mindex_writer TO ada;`, or let `mindex admin grant` do it, with row-level security.
     """
     result = _administration(context).init(**options)
@@ -101,8 +101,8 @@ def init_command(context: Context, /, **options: Any) -> None:
 def grant_command(context: Context, /, **options: Any) -> None:
     """Let LOGIN see and write the entries of --agent A, and the files of --collection C.
 
-    The first grant turns row-level security on: from then on a login sees what it was granted, by every path, and
-    nothing else. Owners see everything.
+    The first grant turns row-level security on permanently: from then on, a login sees only the agents and collections
+    that it was granted, in every command and program. Owners see everything.
     """
     result = _administration(context).grant(agents=_agents(context), **options)
     context.emit(result, lambda: grants_text(result))

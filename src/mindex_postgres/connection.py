@@ -261,7 +261,7 @@ class Database:
             if is_stored is None:
                 raise StoreError(
                     f"the connection to {self.place} was lost while a change was stored, and whether it was is unknown",
-                    "look whether it is there before you try again",
+                    "check whether it is stored before you try again",
                 ) from error
             if not is_stored:
                 raise

@@ -242,7 +242,7 @@ def test_a_first_index_that_is_not_complete_names_the_command_that_completes_it(
         memory.collections.add(root)  # as `index` leaves it before the first file is stored
     (note,) = mindex("search", "redis", "--json").json["notes"]
     then = "search again when `mindex index` has ended; run it if it was interrupted"
-    assert note == f"docs: the first index is not complete; {then}"
+    assert note == f"docs: the first indexing is not complete; {then}"
     mindex("index")
     assert mindex("search", "redis", "--json").json["total"] == 1
 
@@ -265,7 +265,7 @@ def test_files_without_vectors_name_the_command_that_makes_them(
     answer = mindex("search", "redis", "--json").json
     assert len(answer["results"]) == 1
     assert answer["notes"] == [
-        "nothing in scope has a vector yet: answered by keyword; `mindex backfill` makes the vectors"
+        "no record in scope has a vector yet; answered by keyword; `mindex backfill` makes the vectors"
     ]
 
 

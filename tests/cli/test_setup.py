@@ -94,7 +94,7 @@ def test_without_a_terminal_nothing_is_asked_where_agents_and_folders_are_said(
 def test_none_chooses_nothing_and_an_empty_memory_is_not_asked(mindex: Mindex, home: Path) -> None:
     ran = mindex("setup", "--yes", "--agents", "none", "--folders", "none")
     assert ran.code == 0
-    assert ran.out.startswith("note: there is nothing to ask yet")
+    assert ran.out.startswith("note: the database is empty")
     assert list((home / ".codex").iterdir()) == []
 
 
@@ -135,7 +135,7 @@ def test_a_second_yes_says_what_is_there_and_changes_nothing(
     assert again.code == 0
     assert again.out == (
         f"mindex is in codex already\nindexed already: handbook ({handbook})\n\n"
-        "note: nothing was missing; `mindex index DIR` adds a folder, `mindex index` brings all up to date\n"
+        "note: nothing was missing; `mindex index DIR` adds a folder, `mindex index` updates all folders\n"
     )
     assert contents(home / ".codex") == before
     assert mindex("status", "--json").json["collections"] == indexed
@@ -187,7 +187,7 @@ def test_on_a_terminal_a_second_run_asks_only_for_what_is_missing(
     (notes / "tea.md").write_text("# Green tea\n", encoding="utf-8")
     monkeypatch.chdir(notes)
     said = in_terminal(["-m", "mindex", "setup"], ["", "", ""])
-    assert "mindex is in codex already. Other agents on this machine: cursor." in said
+    assert "mindex is in codex already. Other clients on this machine: cursor." in said
     assert f"Indexed already: {handbook}." in said and f"[{notes}]" in said
     assert "cursor: added to" in said and f"notes ({notes}): 1 file, 1 new" in said
 
@@ -219,7 +219,15 @@ def test_on_a_terminal_each_folder_of_notes_is_asked_for(notes: Path) -> None:
 def test_on_a_terminal_a_folder_of_notes_is_left_out_on_request(notes: Path) -> None:
     said = in_terminal(["-m", "mindex", "setup", "--agents", "none"], ["n", "n", "n", "none"])
     assert f"Index {notes}/Documents?" in said
-    assert "there is nothing to ask yet" in said
+    assert "the database is empty" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("no", ["n", "No"])
+def test_no_means_none_in_a_list_of_clients_or_folders(notes: Path, no: str) -> None:
+    said = in_terminal(["-m", "mindex", "setup"], [no, "n", "n", "n", no])
+    assert "Add mindex to which clients?" in said and "Index which other folders?" in said
+    assert "Error" not in said and "the database is empty" in said
 
 
 def test_yes_takes_no_folder_of_notes(mindex: Mindex, notes: Path) -> None:
@@ -246,7 +254,7 @@ def test_a_vault_without_a_path_hides_no_other_vault(notes: Path) -> None:
 def test_on_a_terminal_it_asks_and_a_mistake_is_asked_again(home: Path, handbook: Path) -> None:
     answers = ["zedd", "codex", "/nowhere", str(handbook), "how long are backups kept"]
     said = in_terminal(["-m", "mindex", "setup"], answers)
-    assert "Agents on this machine: codex." in said
+    assert "Clients on this machine: codex." in said
     assert "did you mean zed?" in said
     assert "there is no folder /nowhere" in said
     assert "mindex search 'how long are backups kept'" in said

@@ -434,7 +434,7 @@ def test_variables_of_the_shell_that_an_agent_will_not_have_are_noted(
     monkeypatch.setenv("MINDEX_EMBEDDING_PROVIDER", "none")
     monkeypatch.setenv("MINDEX_AGENT", "me")
     noted = mindex("codex", "--force").out
-    assert "note: agents may start the server without MINDEX_EMBEDDING_PROVIDER: " in noted
+    assert "note: clients may start the server without MINDEX_EMBEDDING_PROVIDER: " in noted
     assert "MINDEX_AGENT" not in noted
 
 

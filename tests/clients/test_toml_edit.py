@@ -140,7 +140,7 @@ def test_a_table_of_pairs_with_a_header_is_replaced_as_a_whole() -> None:
 
 
 def test_a_key_of_an_inline_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="one that mindex does not edit"):
+    with pytest.raises(ValueError, match="mindex cannot edit this syntax"):
         set_key("search = { floor = 0.1, weak = true }\n", ["search", "floor"], 0.2)
 
 

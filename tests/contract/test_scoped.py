@@ -17,7 +17,7 @@ from mindex.store.scoped.store import ScopedStore
 from tests.contract.records import MODEL, axis, update
 from tests.contract.test_interface import PROTOCOLS, methods
 
-READ_ONLY = "this token may only read, so nothing was changed; ask the server's owner for one that may write"
+READ_ONLY = "this access token is read-only; nothing was changed; ask the server's owner for a token that may write"
 OTHERS = "this token acts as the agent 'anna' and for no other; leave the agent out"
 EVERYTHING = "this concerns the records of all agents"
 

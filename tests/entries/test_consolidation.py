@@ -359,7 +359,7 @@ def test_a_model_that_fails_three_times_gets_no_more_requests(opened: Open, add_
     found = memory.maintenance.consolidate()
     assert [proposal.by for proposal in found.proposals] == ["rule"] * 5
     assert len(model.asked) == 3
-    assert "not asked any more" in found.notes[0]
+    assert "not used again" in found.notes[0]
 
 
 def test_the_rule_decides_when_a_model_is_not_ready(opened: Open, add_old: AddOld, model: ChatServer) -> None:
@@ -726,7 +726,7 @@ def test_an_undo_that_is_refused_changes_nothing(opened: Open, add_old: AddOld) 
     memory.maintenance.consolidate(apply=True)
     twin = memory.add(MANY_TEAS[1])
     before = in_all(memory)
-    with pytest.raises(ConflictError, match=f"'{twin.id}' says the same already"):
+    with pytest.raises(ConflictError, match=f"'{twin.id}' already has the same text"):
         memory.undo(short)
     assert in_all(memory) == before
     assert memory.restore(short).record == short

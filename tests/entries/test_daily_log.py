@@ -441,7 +441,7 @@ def test_a_read_only_workspace_fails_neither_add_nor_purge(public_path: Path) ->
     assert added.json.get("created") is True, added
     assert "Permission denied" in added.json["notes"][0]
     assert purged.json["purged"] == {"records": 1, "vectors": 0, "history": 1}
-    assert "could not be taken out of the daily log" in purged.json["notes"][0]
+    assert "could not be removed from the daily log" in purged.json["notes"][0]
     assert "Logged before" in log_of(workspace)
 
 

@@ -72,7 +72,7 @@ async def test_every_result_notes_the_progress_while_the_index_is_built(
     async with Client(server) as client:
         first = await client.call_tool("search", {"query": "page"})
         assert structured(first)["notes"] == [
-            "docs: the first index is not complete; search again in a moment; `status` shows how much is there",
+            "docs: the first indexing is not complete; search again in a moment; `status` shows how much is there",
             "indexing: starting",
         ]
         start()

@@ -241,7 +241,7 @@ async def test_wrong_arguments_of_remember_are_errors(
         ({"supersedes": "zzzzzz"}, "there is no entry 'zzzzzz'"),
         ({"supersedes": "{id}"}, "'{id}' cannot supersede '{id}'"),
         ({"id": "zzzzzz", "text": "new"}, "there is no entry 'zzzzzz'"),
-        ({"text": "Another one."}, "memory '{other}' says the same already"),
+        ({"text": "Another one."}, "memory '{other}' already has the same text"),
     ],
 )
 async def test_wrong_arguments_of_update_are_errors(client: Client, arguments: dict[str, Any], complaint: str) -> None:

@@ -95,7 +95,7 @@ async def test_a_token_of_the_authorization_server_acts_as_its_user(team: Team) 
     assert team.memory.entries.find(added["id"]).agent == "anna"
     async with team.client("reads") as client:
         assert structured(await client.call_tool("search", {"query": "bees"}))["total"] == 1
-        assert "this token may only read" in text(await client.call_tool("remember", {"text": "more"}))
+        assert "this access token is read-only" in text(await client.call_tool("remember", {"text": "more"}))
 
 
 @pytest.mark.parametrize(

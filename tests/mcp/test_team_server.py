@@ -125,7 +125,9 @@ def test_an_owners_token_that_others_can_read_or_that_was_revoked_does_not_count
         time.sleep(0.6)  # longer than a token is remembered
         assert team.post(owner).status_code == 401
         shown = run_here("--db", tmp_path / "memory.db", "token", "show")
-        assert shown.err.startswith(f"error: other users can read {file}, so its token does not count; `mindex token")
+        assert shown.err.startswith(
+            f"error: ignoring the token in {file} because other users can read the file; `mindex token"
+        )
         assert run_here("--db", tmp_path / "memory.db", "token", "revoke", "owner").code == 0
         assert run_here("--db", tmp_path / "memory.db", "token", "show").out.strip() != owner
         assert team.owner() != owner
@@ -145,7 +147,7 @@ async def test_a_token_acts_as_its_agent_and_the_owner_sees_all(team: Team) -> N
         assert added["id"] in text(await client.call_tool("search", {"query": "bees"}))
         refusal = await client.call_tool("forget", {"id": added["id"]})
         assert text(refusal).endswith(
-            "this token may only read, so nothing was changed; ask the server's owner for one that may write"
+            "this access token is read-only; nothing was changed; ask the server's owner for a token that may write"
         )
 
 

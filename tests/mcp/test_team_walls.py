@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
 SECRET = "quokka"  # is in all entries of Ben, and in nothing that is sent to the server
 ANNAS = "numbat"  # is in the entries of Anna
-READ_ONLY = "this token may only read, so nothing was changed; ask the server's owner for one that may write"
+READ_ONLY = "this access token is read-only; nothing was changed; ask the server's owner for a token that may write"
 
 
 def fill(memory: Memory, agent: str, word: str) -> None:

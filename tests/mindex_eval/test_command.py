@@ -298,25 +298,27 @@ def test_mistakes_are_one_line_that_says_what_to_do(garden: Path, stars: Path, t
     is_one_error(run_here("eval", garden, "--set", "no.such=1"), "there is no setting 'no.such'", code=2)
     blend = "search.weights.blend=abc"
     for option in ("--set", "--sweep"):
-        told = f"{option} {blend} is wrong: a number is expected, not 'abc'; it means: share of the vector half"
+        told = f"{option} {blend} is not valid: a number is expected, not 'abc'; correct search.weights.blend: share"
         is_one_error(run_here("eval", garden, option, blend), told, code=2)
-    told = "--set search.candidates=many is wrong: a whole number is expected, not 'many'"
+    told = "--set search.candidates=many is not valid: a whole number is expected, not 'many'"
     is_one_error(run_here("eval", garden, "--set", "search.candidates=many"), told, code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.floor=0.1,0.5"), "without a floor", "--silence", code=2)
     (tmp_path / "afile").write_text("words")
     kept = run_here("eval", garden, "--keep", tmp_path / "afile")
-    is_one_error(kept, f"nothing can be kept in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
+    is_one_error(kept, f"cannot keep databases in {tmp_path}/afile/garden: Not a directory", "--keep", code=2)
     is_one_error(run_here("eval", garden, "--modes", "fuzzy"), "unknown mode 'fuzzy'", code=2)
     is_one_error(run_here("eval", garden, "--silence"), "--silence needs questions of other sets", code=2)
     is_one_error(run_here("eval", garden, other), "two of these sets are called 'garden'", code=2)
     is_one_error(run_here("eval", garden, "--sweep", "search.candidates=1", "--worst", "3"), "separate tables", code=2)
     is_one_error(
-        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "two questions", code=2
+        run_here("eval", garden, stars, "--sweep", "search.candidates=1", "--silence"), "combined with --sweep", code=2
     )
     is_one_error(run_here("eval", garden, "--together"), "pass at least two sets", code=2)
     is_one_error(run_here("eval", garden, stars, "--together", "--worst", "3"), "separate tables", code=2)
     is_one_error(
-        run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")), "two quest", code=2
+        run_here("eval", garden, stars, "--together", *("--sweep", "search.candidates=1")),
+        "combined with --sweep",
+        code=2,
     )
     is_one_error(run_here("eval", garden, stars, "--together", "--silence", "--keep", tmp_path), "--keep", code=2)
     is_one_error(run_here("eval", f"{garden}@nobody"), "garden has no group 'nobody'", code=2)

@@ -139,7 +139,7 @@ def test_a_group_is_not_its_own_company(talks: Path, cache: Store) -> None:
 
 def test_a_set_needs_company(garden: Path, cache: Store) -> None:
     for measured in (mixture, leave_one_out):
-        with pytest.raises(UsageError, match="not together with anything"):
+        with pytest.raises(UsageError, match="needs several sets"):
             measured([garden], EvaluationOptions(), cache)
 
 

@@ -484,12 +484,12 @@ def test_a_search_of_an_agent_that_was_not_granted_says_what_the_login_sees(team
     both.administration("boss").grant("carl", agents=["carl"])
     try:
         stranger = run_here("--db", both.url("carl"), "search", "wombat").out
-        assert "nothing of agent main is visible: this login was granted agent carl" in stranger
+        assert "this login cannot see entries of agent main; it was granted agent carl" in stranger
         assert "the memory is empty" in run_here("--db", both.url("carl"), "--agent", "carl", "search", "wombat").out
         with both.memory("carl") as memory:
             memory.add("the wombat digs")
         stranger = run_here("--db", both.url("carl"), "search", "wombat").out
-        assert "nothing of agent main is visible: this login was granted agent carl" in stranger
+        assert "this login cannot see entries of agent main; it was granted agent carl" in stranger
         assert "no folder is indexed" not in stranger
     finally:
         with both.memory("carl") as memory:

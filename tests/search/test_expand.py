@@ -569,7 +569,7 @@ def test_a_secret_that_the_model_comes_up_with_is_not_kept(memory: Memory, model
 
 
 def test_a_query_that_is_nothing_but_a_secret_is_not_expanded(memory: Memory, model: ChatServer) -> None:
-    assert note_of(memory.search(SECRET, expand=True)).startswith("not expanded: nothing of the question is left")
+    assert note_of(memory.search(SECRET, expand=True)).startswith("not expanded: the query contains only secrets")
     assert model.asked == []
 
 

@@ -80,7 +80,7 @@ def test_a_first_index_that_runs_is_named_with_what_to_do(memory: Memory, tmp_pa
     root = write(tmp_path / "docs", {"a.md": "# Redis\n\nRedis it is.\n"})
     # As `index` leaves it before the first file is stored, and while it goes on.
     memory.store.files.put_collection(Collection("docs", str(root)))
-    note = "docs: the first index is not complete; wait for `Memory.index` to return, or call it again if it was"
+    note = "docs: the first indexing is not complete; wait for `Memory.index` to return, or call it again if it was"
     assert memory.search("redis").notes == (f"{note} interrupted",)
     memory.add("Lunch is at noon.")
     assert memory.search("redis").notes[-1] == f"{note} interrupted"
@@ -121,8 +121,8 @@ def test_a_count_is_not_capped_by_the_candidates(memory: Memory) -> None:
         ({"keyword_weight": -0.1}, "keyword_weight -0.1 is out of range"),
         ({"keyword_weight": float("nan")}, "keyword_weight nan is out of range"),
         ({"vector_weight": 0, "keyword_weight": 0}, "vector_weight and keyword_weight are both 0"),
-        ({"vector_weight": 0.5, "mode": "keyword"}, "vector_weight: a keyword search has nothing to weigh"),
-        ({"keyword_weight": 0.5, "fusion": "signals"}, "keyword_weight: the fusion signals has one score of the text"),
+        ({"vector_weight": 0.5, "mode": "keyword"}, "vector_weight: a keyword search has only one score"),
+        ({"keyword_weight": 0.5, "fusion": "signals"}, "keyword_weight: the fusion signals has only one score"),
     ],
 )
 def test_invalid_weights_are_refused(memory: Memory, options: dict[str, object], message: str) -> None:

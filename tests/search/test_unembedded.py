@@ -38,7 +38,7 @@ def test_what_has_no_vector_yet_is_found_first_and_confidently(folder: Path, que
 
     assert words in answer.hits[0].record.text
     assert not answer.hits[0].weak
-    assert any("no vector yet: judged by words alone" in note for note in answer.notes)
+    assert any("no vector yet; judged by keywords only" in note for note in answer.notes)
 
 
 def test_there_is_no_note_where_every_hit_has_its_vector(folder: Path) -> None:

@@ -583,5 +583,5 @@ def test_an_unknown_format_is_an_error(tmp_path: Path) -> None:
         detect_importer(tmp_path / "x.bin")
     with pytest.raises(UsageError, match="--from"):
         detect_importer(tmp_path)
-    with pytest.raises(UsageError, match="nothing is known of 'fax'"):
+    with pytest.raises(UsageError, match="unknown format 'fax'"):
         load_importer("fax")

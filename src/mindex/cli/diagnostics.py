@@ -43,7 +43,7 @@ def status_command(memory: Memory) -> Status:
 def doctor_command(context: Context, deep: bool, target: str | None) -> None:
     """Check the database, indexes, folders and models, and suggest fixes.
 
-    --repair does not change the damaged file. The exit code is 1 if a check fails or something was lost.
+    --repair does not change the damaged file. The exit code is 1 if a check fails or a row was lost.
     """
     if target is not None:
         if deep:
@@ -146,7 +146,7 @@ def paths_command(context: Context) -> None:
 def plugins_command(context: Context, disable: str | None, enable: str | None) -> None:
     """List the installed extensions: what each provides, and what is wrong with it.
 
-    An extension that is turned off is not loaded. Running servers follow after a restart.
+    An extension that is turned off is not loaded. Restart running servers after a change.
     """
     if disable is not None and enable is not None:
         raise UsageError("--disable cannot be combined with --enable", "run the command twice")

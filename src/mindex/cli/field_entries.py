@@ -36,9 +36,9 @@ def _filter_options(kind: FieldEntryKind) -> Callable[[F], F]:
     for field in FIELDS[kind]:
         if field.shape == "text":
             part = " (a part is enough)" if field.name == "name" else ""
-            options.append(_option(field, help_=f"Only those with this {field.name}{part}."))
+            options.append(_option(field, help_=f"Filter by {field.name}{part}."))
     if kind == "project":
-        options.append(click.option("--contact", metavar="ID", help="Only those this contact has part in."))
+        options.append(click.option("--contact", metavar="ID", help="Only projects of this contact."))
     return combine(*options)
 
 

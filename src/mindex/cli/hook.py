@@ -56,7 +56,7 @@ def _refuse(context: Context, error: UsageError) -> NoReturn:
 )
 @click.pass_obj
 def hook_command(context: Context, event: str, client: str) -> None:
-    """Run a hook of a client, which sends JSON on stdin and reads JSON from stdout.
+    """Run a hook. The client sends JSON on stdin and reads JSON from stdout.
 
     session-start prints what matters for the project, prompt recalls relevant memories, the others store the turns of
     the conversation. Errors go to hooks.log in the data folder, and the exit code is 0; it is 1 if the arguments are

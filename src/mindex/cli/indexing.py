@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--contextualize/--no-contextualize",
     default=None,
-    help="Have a language model place each chunk in its document (default: as index.contextualize says);"
-    " --no-contextualize --force takes back what it wrote.",
+    help="Have a language model describe each chunk's place in its document (default: setting);"
+    " --no-contextualize --force removes these descriptions.",
 )
 @click.option("--no-embed", is_flag=True, help="Skip embedding; run `mindex backfill` later.")
 @click.option(

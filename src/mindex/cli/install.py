@@ -113,7 +113,7 @@ def run_install(
     variables = [one.origin for one in settings if one.origin == one.setting.variable]
     if shell_only := [name for name in variables if name not in _WRITTEN.values()]:
         place = "the agent's entry or, except for keys, into the settings file (`mindex paths`)"
-        notes.append(f"agents may start the server without {', '.join(shell_only)}: write that into {place}")
+        notes.append(f"clients may start the server without {', '.join(shell_only)}: write that into {place}")
     return InstallReport(results, command, given.get("agent", ""), installer.dry_run, tuple(notes))
 
 

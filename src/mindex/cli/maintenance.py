@@ -148,7 +148,7 @@ def consolidate_command(memory: Memory, **options: Any) -> Consolidation:
 @click.option("--plot", is_flag=True, help="Plot growth and use over time.")
 @prints(lambda numbers: statistics_text(numbers, width=line_width(), blocks=shows_blocks()))
 def stats_command(memory: Memory, plot: bool) -> MemoryStatistics:
-    """Show an agent's memories in numbers.
+    """Show statistics of an agent's memories.
 
     --plot adds the number of entries and chunks by day, week, month or year, the number of new ones, and how often
     entries were returned. A chunk counts from the last change of its file.
@@ -226,7 +226,7 @@ def backup_command(context: Context, target: Path, every: str, keep: int | None,
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt.")
 @click.pass_obj
 def restore_backup_command(context: Context, backup: Path, yes: bool) -> None:
-    """Replace the database by a backup, even while servers use it; they continue with the backup.
+    """Replace the database by a backup. Servers may keep running, and continue with the backup.
 
     The former content is kept in a file next to the database; the command prints its name.
     """

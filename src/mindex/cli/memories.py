@@ -131,7 +131,7 @@ def undo_command(context: Context, reference: str | None, yes: bool) -> None:
 
     Without an argument, it shows the changes of this agent's last command and asks for confirmation (without a
     terminal, it needs --yes). It skips undos and imports. All changes of one command are undone together. By id, each
-    undo goes one change further back. The number of an undo reverts that undo.
+    undo goes one change further back. Pass the number of an undo to revert that undo.
     """
     if reference is not None and not reference.strip():  # an empty variable of a script
         raise UsageError("CHANGE|ID is empty", "pass a change or an id, or omit it to undo the last command")
@@ -158,7 +158,7 @@ def undo_command(context: Context, reference: str | None, yes: bool) -> None:
 @click.option("-b", "--budget", type=int, metavar="N", help="Maximum number of tokens to print.")
 @prints(timeline_text, lambda events: {"events": events})
 def timeline_command(memory: Memory, budget: int | None, **options: Any) -> Sequence[TimelineEvent]:
-    """Show what was learnt, said, changed, superseded and forgotten between two times, by day.
+    """Show by day which entries were learnt, said, changed, superseded and forgotten.
 
     With --after, oldest first. Without it, the last seven days, newest first.
     """

@@ -95,7 +95,7 @@ def _print(context: Context, shown: Shown, form: str) -> None:
     shell_complete=completed_by("references"),
 )
 @_format_options
-@click.option("--as-of", metavar="T", help="Search entries as of this time.")
+@click.option("--as-of", metavar="T", help="Show entries as of this time.")
 @click.pass_obj
 def get_command(
     context: Context, references: tuple[str, ...], form: str, budget: int | None, as_of: str | None

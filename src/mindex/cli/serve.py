@@ -38,18 +38,18 @@ class _ToolsOption(click.Option):
     metavar="DIR",
     help="Clients may index only below this folder (default: the current one, unless it is your home).",
 )
-@click.option("--source-path", "source", type=_FOLDER, metavar="PATH", help="Folder that this server is for.")
+@click.option("--source-path", "source", type=_FOLDER, metavar="PATH", help="Source folder of this server.")
 @click.option(
     "--build-index",
     is_flag=False,
     flag_value="",  # without a path
     metavar="[PATH]",
-    help="Index PATH (default: the source path, or here) in the background.",
+    help="Index PATH in the background (default: source path, or this folder).",
 )
 @click.option("--watch", is_flag=True, help="Keep indexed folders up to date while files change.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Exclude matching files, in .gitignore syntax.")
 @click.option("--database-path", "dialect_db", metavar="FILE", help="The same as --db.")
-@click.option("--no-instant", is_flag=True, help="Do not answer before everything is loaded.")
+@click.option("--no-instant", is_flag=True, help="Load everything before the first answer.")
 @click.option("--debug", is_flag=True, help="Log details to stderr.")
 @click.pass_context
 def serve_command(

@@ -1,4 +1,4 @@
-"""The command setup: adds mindex to the agents of this machine, indexes folders, and asks one question."""
+"""The command setup: adds mindex to the clients of this machine, indexes folders, and asks one question."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from mindex.transfer.importer_base import found_data
 T = TypeVar("T")
 
 _NONE = "none"
+_NO = ("n", "no")  # also mean none, as an answer
 _LONGEST_QUESTION = 80  # characters of the proposed one
 _USUAL = ("~/notes", "~/Notes", "~/Documents")
 _OBSIDIAN = "{appdata}/obsidian/obsidian.json"
@@ -45,7 +46,7 @@ _MAX_FOLDERS = 2_000
 @click.command("setup", short_help="Connect your clients and index your folders.")
 @click.option("--agents", "names", metavar="A,B", help=f"Clients to connect ('{_NONE}': none), without a prompt.")
 @click.option("--folders", multiple=True, metavar="DIR", help=f"Folder to index ('{_NONE}': none), without a prompt.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask: all clients found, and this folder if it has markdown.")
+@click.option("-y", "--yes", is_flag=True, help="Skip the prompts: use all clients found, and this folder.")
 @click.pass_obj
 def setup_command(context: Context, names: str | None, folders: tuple[str, ...], yes: bool) -> None:
     """Set up mindex: connect your clients, index your folders, and run one search.
@@ -87,11 +88,11 @@ def setup_command(context: Context, names: str | None, folders: tuple[str, ...],
         is_empty = not memory.list(limit=1).records
         answer = _first_answer(memory, asks=asks) if installed or indexed or imports else None
         several = memory.collections.several()
-    notes = [] if found or names is not None else ["no agent was found on this machine"]
+    notes = [] if found or names is not None else ["no client was found on this machine"]
     if is_empty:
-        notes.append("there is nothing to ask yet: `mindex index DIR` or `mindex add TEXT` fills the memory")
+        notes.append("the database is empty; add to it with `mindex index DIR` or `mindex add TEXT`")
     elif answer is None:
-        notes.append("nothing was missing; `mindex index DIR` adds a folder, `mindex index` brings all up to date")
+        notes.append("nothing was missing; `mindex index DIR` adds a folder, `mindex index` updates all folders")
     report = SetupReport(
         installed,
         indexed,
@@ -126,17 +127,15 @@ def _with_mindex(context: Context, found: Sequence[Client]) -> list[str]:
 def _agents_asked(missing: Sequence[str], ready: Sequence[str]) -> tuple[Client, ...]:
     if not missing:
         if not ready:
-            click.echo(
-                "No agent was found on this machine; `mindex install AGENT --force` adds mindex to one all the same."
-            )
+            click.echo("No client was found on this machine; `mindex install CLIENT --force` writes its config anyway.")
         return ()
     shown = ", ".join(missing)
     if ready:
-        say(f"mindex is in {', '.join(ready)} already. Other agents on this machine: {shown}.", err=True)
+        say(f"mindex is in {', '.join(ready)} already. Other clients on this machine: {shown}.", err=True)
     else:
-        say(f"Agents on this machine: {shown}.", err=True)
+        say(f"Clients on this machine: {shown}.", err=True)
     chosen: tuple[Client, ...] = click.prompt(
-        f"Add mindex to which of them? (names, or {_NONE})",
+        f"Add mindex to which clients? (names, or {_NONE})",
         default=shown,
         err=True,
         value_proc=lambda text: _asked(_agents, text),
@@ -165,7 +164,7 @@ def _folders_asked(proposed: str, known: Mapping[str, str]) -> list[Path]:
     taken = [Path(root) for root in known.values()]
     if known and not proposed and all(_overlaps(folder, taken) for folder in found):
         return []
-    say("Folders of markdown and text can be searched by you and your agents. Their files are never changed.", err=True)
+    say("You and your clients can search the folders that you index. mindex never changes their files.", err=True)
     if known:
         say(f"Indexed already: {', '.join(known.values())}.", err=True)
     chosen: list[Path] = []
@@ -176,7 +175,7 @@ def _folders_asked(proposed: str, known: Mapping[str, str]) -> list[Path]:
     if _overlaps(Path(proposed), chosen):
         proposed = ""
     more: list[Path] = click.prompt(
-        f"Index which {other}? (paths with commas between, or {_NONE})",
+        f"Index which {other}? (paths, separated by commas, or {_NONE})",
         default=proposed or _NONE,
         err=True,
         value_proc=lambda text: _asked(_folders, text),
@@ -258,9 +257,9 @@ def _undo(context: Context, installed: InstallReport | None, collections: Sequen
 
 
 def _asked(parse: Callable[[str], T], text: str) -> T:
-    """Return the parsed answer. A mistake becomes the error of click by which it says so and asks again."""
+    """Return the parsed answer. A mistake becomes the error that makes click print it and ask again."""
     try:
-        return parse(text)
+        return parse(_NONE if text.strip().lower() in _NO else text)
     except (UsageError, NotFoundError) as error:
         raise click.UsageError(str(error)) from None
 

@@ -20,7 +20,7 @@ def token_command() -> None:
     A token acts as one agent and cannot see entries of others. Files are shared, unless --collections limits them.
 
     \b
-    mindex token add anna --expires 90d      her own agent, called anna
+    mindex token add anna --expires 90d      with a separate agent, anna
     mindex token add board --agent anna --read-only
     mindex token list
     mindex token revoke anna
@@ -45,8 +45,8 @@ def add(
 ) -> None:
     """Create a token and show it once; only its hash is stored.
 
-    It acts as the agent of --agent (default: NAME). --agent '*' sees the entries of all agents, and can add one only
-    with a tool that has an argument for the agent.
+    The token acts as the agent of --agent (default: NAME). With --agent '*', it sees the entries of all agents, but can
+    add entries only with a tool that has an argument for the agent.
     """
     if metrics and (read_only or collections or context.agent):
         raise UsageError("--metrics cannot be combined with other options", "remove them")
@@ -66,7 +66,7 @@ def add(
     makes_default=False,
 )
 def list_(memory: Memory) -> Sequence[Token]:
-    """List all tokens but the owner's: names and permissions, never the tokens."""
+    """List all tokens except the owner's: names and permissions, never the tokens."""
     return memory.tokens.all()
 
 
@@ -74,7 +74,10 @@ def list_(memory: Memory) -> Sequence[Token]:
 @click.argument("name", shell_complete=completed_by("tokens"))
 @prints("{revoked} revoked; a running server refuses it within a second".format_map)
 def revoke(memory: Memory, name: str) -> Mapping[str, str]:
-    """Revoke a token. A running server rejects it within a second; `owner`: the next start creates a new one."""
+    """Revoke a token. Running servers reject it within a second.
+
+    For `owner`, the next start of a server creates a new token.
+    """
     memory.tokens.revoke(name)
     return {"revoked": name}
 

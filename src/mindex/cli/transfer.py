@@ -50,7 +50,7 @@ def export_command(context: Context, target: str, form: str, vectors: bool) -> N
 
 @click.command("import")
 @click.argument("path", type=PathArgument(), metavar="FILE|DIR")
-@click.option("--from", "source", type=LazyChoice(importer_names), help="Type (default: detect).")
+@click.option("--from", "source", type=LazyChoice(importer_names), help="Source format (default: detect).")
 @click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Import one agent's entries as another's.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if something was skipped.")
@@ -92,7 +92,7 @@ def import_command(
 @click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.pass_obj
 def copy_command(context: Context, source: str, target: str, dry_run: bool) -> None:
-    """Copy everything from FROM to TO: files, entries with their history, vectors. Both are files or URLs.
+    """Copy everything from FROM to TO: files, entries with their history, vectors. FROM and TO are files or URLs.
 
     TO must be empty or contain a part of FROM: run an interrupted copy again to resume it. At the end, both are
     compared by counts and hashes. The exit code is 1 if they differ.
@@ -140,8 +140,8 @@ def sync_command(context: Context, folder: str, dry_run: bool, status: bool, rep
     """Exchange entries with your other machines, through a folder that they share.
 
     git, Dropbox, Syncthing or a USB stick carries the folder from machine to machine; mindex opens no connection. Each
-    machine writes only its own files. All machines end with the same memories, in whichever order the files arrive. If
-    two machines changed the same value, the later change wins and the conflict is reported. Indexed files and vectors
+    machine writes only its own files. All machines end with the same memories, in any order of arrival. If two machines
+    changed the same value, the later change wins and the conflict is reported. Indexed files and vectors
     are not exchanged. docs/sync.md explains the details.
 
     The exit code is 3 if lines of other machines were dropped (damaged, or not allowed). Lines that are more than a day

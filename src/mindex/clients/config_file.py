@@ -119,7 +119,7 @@ class ConfigFile:
         try:
             text = str(getattr(editor, action)(self.text, (self.agent.container, SERVER_NAME), *values))
             if editor.parse(text) != wanted:
-                raise ValueError("its form is one that mindex does not edit")
+                raise ValueError("mindex cannot edit this syntax")
         except ValueError as error:
             raise ConfigError(f"{self.path} cannot be changed ({error})") from None
         return text

@@ -61,7 +61,7 @@ def set_key(text: str, path: Sequence[str], value: object) -> str:
     for edited in _with_key(lines, tuple(path), _rendered(value), newline):
         if _parsed([edited]) == wanted:
             return edited
-    raise ValueError("its form is one that mindex does not edit")
+    raise ValueError("mindex cannot edit this syntax")
 
 
 def remove_key(text: str, path: Sequence[str]) -> str:
@@ -73,7 +73,7 @@ def remove_key(text: str, path: Sequence[str]) -> str:
         del lines[start:stop]
     edited = remove_member("".join(lines), path)
     if _without(parse(edited), ()) != wanted:
-        raise ValueError("its form is one that mindex does not edit")
+        raise ValueError("mindex cannot edit this syntax")
     return edited
 
 

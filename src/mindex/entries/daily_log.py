@@ -72,7 +72,7 @@ class DailyLog:
                 removed += [record] * self.remove(record)
             except OSError as error:
                 getLogger(__name__).debug("the line of %s stays in the daily log: %s", record.id, error)
-                notes.append(f"the line of {record.id} could not be taken out of the daily log: {error}")
+                notes.append(f"the line of {record.id} could not be removed from the daily log: {error}")
         try:
             yield len(removed), tuple(notes)
         except MindexError:

@@ -256,7 +256,10 @@ class Entries:
         if name == "*" or not name.strip():
             raise UsageError("'*' means all agents, and a memory belongs to one", "name one agent with --agent")
         if len(name) > MAX_NAME or self.redactor.redact_text(name) != name:
-            raise UsageError("that is not a name for an agent", f"use at most {MAX_NAME} plain characters")
+            raise UsageError(
+                "this is not a valid agent name",
+                f"use at most {MAX_NAME} characters, no secrets, no control characters",
+            )
         return name
 
     def _record(self, memory: NewMemory, at: int | None = None) -> tuple[Record, tuple[str, ...]]:
@@ -399,7 +402,7 @@ class Entries:
     def purge(self, ids: Sequence[str]) -> PurgeResult:
         """Delete entries from tables, history and log. Raises NotFoundError before anything is deleted."""
         if not ids:
-            raise UsageError("nothing to purge", "name the ids of what is to be removed for good")
+            raise UsageError("nothing to purge", "pass the ids of the entries to delete")
         with self._out_of_log(ids) as (logged, notes):
             purged = self.store.entries.purge([self.find(id_).id for id_ in ids])
         stay = [f"facts that were taken from it stay: {', '.join(purged.facts)}"] if purged.facts else []

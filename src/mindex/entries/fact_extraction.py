@@ -87,7 +87,7 @@ class FactExtraction:
         comes after all others, and is left alone for a day after three failures; `again` reads it all the same.
         """
         if limit < 1:
-            raise UsageError(f"{limit} exchanges are too few", "use 1 or more")
+            raise UsageError(f"{limit} turns are too few", "use 1 or more")
         generator = self._providers.generator
         if generator is None:
             raise ConfigError(

@@ -52,11 +52,11 @@ def _with_value(value: Any, steps: list[str | int], new: Any, path: str) -> Any:
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
         if not isinstance(value, dict | None):
-            raise UsageError(f"'{path}' goes through something that is not an object", "choose another path")
+            raise UsageError(f"'{path}' cannot be resolved: a part of it is not an object", "choose another path")
         named = value or {}
         return {**named, step: _with_value(named.get(step), rest, new, path)}
     if not isinstance(value, list | None):
-        raise UsageError(f"'{path}' goes through something that is not a list", "choose another path")
+        raise UsageError(f"'{path}' cannot be resolved: a part of it is not a list", "choose another path")
     items = list(value or [])
     if not -len(items) <= step <= len(items):
         raise UsageError(

@@ -79,7 +79,7 @@ class ConsolidationWriter:
             self.failure = str(error)
             self._failures_in_a_row += 1
             if not self.available:
-                self.add_note(f"the language model was not asked any more: {error}")
+                self.add_note(f"the language model was not used again: {error}")
             return ""
         self._failures_in_a_row = 0
         missing = next((facts for record in originals if (facts := missing_facts(record.text, text))), ())

@@ -72,7 +72,7 @@ def validate_text(text: str) -> str:
     if size > MAX_TEXT_BYTES:
         raise UsageError(
             f"the text has {size:,} bytes, a memory may have {MAX_TEXT_BYTES:,}",
-            "keep it as a file in an indexed folder, or tell it in parts",
+            "store it as a file in an indexed folder, or add it in parts",
         )
     return text
 

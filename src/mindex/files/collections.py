@@ -100,8 +100,8 @@ def collection_for(
     moved = next((one for one in known if named.is_relative_to(one.root) and _leads_elsewhere(one.root)), None)
     if moved is not None:
         raise CollectionError(
-            f"the folder of '{moved.name}' is left alone: {root_problem(moved)}",
-            f"index that folder by its own name, or forget this one with `mindex index --remove {moved.name}`",
+            f"the folder of '{moved.name}' was not indexed: {root_problem(moved)}",
+            f"index that folder by its own name, or remove this collection with `mindex index --remove {moved.name}`",
         )
     for collection in known:
         if collection.root == str(root):
@@ -110,7 +110,7 @@ def collection_for(
         if other in root.parents:
             raise CollectionError(
                 f"{root} is inside the collection '{collection.name}' ({other})",
-                f"it is indexed with it: run `mindex index {other}`",
+                f"index it with that collection: run `mindex index {other}`",
             )
         if root in other.parents:
             raise CollectionError(
@@ -147,7 +147,7 @@ def refuse_unusable_names(collection: Collection, redactor: Redactor) -> None:
             raise UsageError(f"the {what} of a collection has at most {most:,} characters", "shorten it")
     if len(collection.exclude) > MAX_PATTERNS or any(len(pattern) > MAX_FIELD for pattern in collection.exclude):
         allowed = f"give at most {MAX_PATTERNS:,} of {MAX_FIELD:,} characters"
-        raise UsageError("these are too many exclude patterns, or too long ones", allowed)
+        raise UsageError("there are too many exclude patterns, or they are too long", allowed)
     named = {"name of the collection": collection.name, "path of the folder": collection.root}
     for what, text in (*named.items(), *(("exclude pattern", pattern) for pattern in collection.exclude)):
         if kinds := redactor.kinds_in(text):
@@ -172,7 +172,7 @@ def _known_collection(
 ) -> Collection:
     if name is not None and name != collection.name:
         raise CollectionError(
-            f"{collection.root} is already indexed as '{collection.name}'", "leave --name out, or use that name"
+            f"{collection.root} is already indexed as '{collection.name}'", "remove --name, or use that name"
         )
     changed = replace(collection, exclude=tuple(exclude)) if exclude else collection
     return changed if context is None else replace(changed, context=context)

@@ -35,9 +35,9 @@ def read_input(stream: BinaryIO) -> HookInput:
     try:
         read = json.loads(data)
     except (ValueError, RecursionError):
-        raise UsageError("no JSON on stdin", "a hook is run by an agent, which sends one JSON object") from None
+        raise UsageError("no JSON on stdin", "a client runs hooks, and sends one JSON object") from None
     if not isinstance(read, dict):
-        raise UsageError("the JSON on stdin is not an object", "a hook is run by an agent, which sends an object")
+        raise UsageError("the JSON on stdin is not an object", "a client runs hooks, and sends one JSON object")
 
     def text(*names: str) -> str:
         return next((value for name in names if isinstance(value := read.get(name), str) and value), "")

@@ -54,7 +54,7 @@ class HookRun:
         """Return the output for the client, '' for none. Raises MindexError and OSError."""
         given = read_input(stream)
         if not given.session:
-            raise UsageError("the agent sent no session_id", "hooks know a conversation by it")
+            raise UsageError("the client sent no session_id", "a hook needs it to find the conversation")
         with session_state(self.folder / _STATES, given.session) as state:
             if event == "session-start":
                 text = self._start(given, state)

@@ -220,7 +220,7 @@ class SpecialReferences:
             states = [change.after for change in self._profile.history() if change.at <= moment]
             record = states[-1] if states and states[-1].retired_at is None else None
         if record is None:
-            raise NotFoundError("there is no profile yet", "`mindex profile set` begins one")
+            raise NotFoundError("there is no profile yet", "`mindex profile set` creates one")
         value = record.fields.get("data", {})
         value = json_paths.value_at(value, path) if path else value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

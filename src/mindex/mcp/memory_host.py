@@ -173,7 +173,7 @@ class MemoryHost:
         if folder.is_relative_to(root) or str(folder) in {collection.root for collection in collections}:
             return folder
         raise ForbiddenPathError(
-            f"{path} lies outside {root}, below which this server may index",
+            f"{path} is outside {root}; this server may index only below it",
             ask,
         )
 

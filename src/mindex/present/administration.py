@@ -99,7 +99,7 @@ def new_token_json(secret: str, token: Token) -> dict[str, Json]:
 
 def tokens_text(tokens: Sequence[Token], now: int) -> str:
     if not tokens:
-        return "no tokens but the owner's; `mindex token add NAME` makes one"
+        return "no tokens except the owner's; `mindex token add NAME` creates one"
     rows = [["name", "agent", "rights", "files", "created", "expires"]]
     for one in tokens:
         expires = "never" if one.expires_at is None else to_iso(one.expires_at)

@@ -23,7 +23,7 @@ from mindex.present.fence import INDENT, continued, inline
 from mindex.present.growth import growth_text
 from mindex.present.history import conflict_lines, redacted_json, redacted_lines
 from mindex.present.record_view import field_text, stored_fields, summary_of, view_record
-from mindex.present.text import aligned, amount, counted, note_lines, record_text, report_text
+from mindex.present.text import aligned, amount, note_lines, record_text, report_text
 from mindex.present.to_json import Json, worded
 
 _AGES = {"min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
@@ -77,7 +77,7 @@ def purge_text(purged: PurgeResult) -> str:
 
 def statistics_text(numbers: MemoryStatistics, *, width: int = 80, blocks: bool = True) -> str:
     """The numbers, and the growth where it was asked for, as a plot (see `growth_text`)."""
-    types = counted(dict(sorted(numbers.by_type.items())))
+    types = ", ".join(f"{count} {name}" for name, count in sorted(numbers.by_type.items()))
     lines = [
         f"{amount(numbers.total, 'memory', 'memories')}{f' ({types})' if types else ''}",
         f"importance {numbers.average_importance:.1f} and confidence {numbers.average_confidence:.2f} on average",
@@ -94,7 +94,7 @@ def statistics_text(numbers: MemoryStatistics, *, width: int = 80, blocks: bool 
 
 def secrets_text(found: Sequence[SecretFinding]) -> str:
     lines = [inline(f"{_finding_place(one)} {one.kind} {one.preview}") for one in found]
-    counted = f"{amount(len(found), 'secret')} found; `mindex scan --fix` removes what holds them"
+    counted = f"{amount(len(found), 'secret')} found; `mindex scan --fix` removes them"
     return "\n".join([*lines, counted]) if found else "no secrets found"
 
 

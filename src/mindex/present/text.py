@@ -241,8 +241,9 @@ def first_lines(texts: Sequence[str]) -> list[str]:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """`3 memory, 12 chunk`."""
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+    """`1 memory, 12 chunks`."""
+    several = {name: f"{name[:-1]}ies" for name in counts if name.endswith("y")}
+    return ", ".join(amount(count, name, several.get(name, "")) for name, count in counts.items())
 
 
 def amount(count: int, one: str, several: str = "") -> str:

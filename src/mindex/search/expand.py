@@ -112,7 +112,7 @@ class QueryExpander:
     def _generated(self, query: str) -> Variants:
         """The model's variants, redacted: it may have read a secret elsewhere. Raises GenerationError."""
         if not query:
-            raise GenerationError("nothing of the question is left without its secrets", "ask in other words")
+            raise GenerationError("the query contains only secrets", "ask in other words")
         prompt = Prompt(_SYSTEM, _REQUEST.format(query=query, each=_EACH), 300, _SCHEMA)
         made = parsed(self._generator.generate(prompt, seconds=self._seconds))
         return Variants(
@@ -139,7 +139,7 @@ def parsed(answer: str) -> Variants:
         next(iter(_texts([fields.get("answer")], _LONGEST_ANSWER)), ""),
     )
     if not variants:
-        raise GenerationError("the language model answered with something else than variants", "try another model")
+        raise GenerationError("the language model did not return query variants", "try another model")
     return variants
 
 

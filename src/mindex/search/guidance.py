@@ -1,4 +1,4 @@
-"""The notes of a search that say what its caller can do next, in the words of the caller's interface."""
+"""Notes of a search that say what the caller can do next, with the commands of the caller's interface."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ def expired_note(count: int, guidance: Guidance) -> str:
 
 
 def conflict_note(newer: str, older: str, guidance: Guidance, *, more: bool) -> str:
-    """Says how a conflict is ended, and with `more` of them what shows all; '' where the caller can do nothing."""
+    """Say how to resolve a conflict, and with `more` how to list all; '' if the caller can do nothing."""
     if not guidance.settle:
         return ""
     ended = guidance.settle.format(newer=newer, older=older)
@@ -34,26 +34,26 @@ def conflict_note(newer: str, older: str, guidance: Guidance, *, more: bool) -> 
 
 
 def replaced_note(word: str, older: Record, guidance: Guidance) -> str:
-    """Names a memory that no search of the present finds, for a query with a word that asks for the past."""
+    """Name a superseded memory, for a query with a word that asks for the past."""
     note = f"'{word}' asks for the past: {older.id} ({older.summary}) was superseded by {older.superseded_by}"
     return f"{note}; {guidance.history.format(id=older.id)} shows when" if guidance.history else note
 
 
 def no_vectors_note(guidance: Guidance) -> str:
-    return f"nothing in scope has a vector yet: answered by keyword; {guidance.vectors}"
+    return f"no record in scope has a vector yet; answered by keyword; {guidance.vectors}"
 
 
 def unembedded_note(count: int, guidance: Guidance) -> str:
     hits = "1 hit has" if count == 1 else f"{count} hits have"
-    return f"{hits} no vector yet: judged by words alone; {guidance.vectors}"
+    return f"{hits} no vector yet; judged by keywords only; {guidance.vectors}"
 
 
 def unfinished_note(store: Store, guidance: Guidance) -> str:
-    """Says which folders were never indexed to their end; '' when all were."""
+    """Name the folders whose first indexing is not complete; '' if there are none."""
     names = [collection.name for collection in store.files.collections() if collection.indexed_at is None]
     if not names:
         return ""
-    return f"{', '.join(names)[:_MAX_NAMED]}: the first index is not complete; {guidance.wait}"
+    return f"{', '.join(names)[:_MAX_NAMED]}: the first indexing is not complete; {guidance.wait}"
 
 
 def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
@@ -89,9 +89,9 @@ def vacancy_note(store: Store, filters: Filters, guidance: Guidance) -> str:
 
 
 def _limits_note(store: Store, agent: str) -> str:
-    """Says what a login sees that was not granted the agent; '' where it was, or sees everything."""
+    """Say what a login may see if it was not granted the agent; otherwise ''."""
     granted = store.maintenance.status().granted if "maintenance" in store.capabilities else None
     if granted is None or any((one.scope, one.name) == ("agent", agent) for one in granted):
         return ""
     seen = ", ".join(map(str, granted))[:_MAX_NAMED] or "nothing"
-    return f"nothing of agent {agent} is visible: this login was granted {seen}"
+    return f"this login cannot see entries of agent {agent}; it was granted {seen}"

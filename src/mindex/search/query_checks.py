@@ -37,8 +37,8 @@ def _check_weights(query: Query) -> None:
         if not 0 <= weight <= 1:  # NaN is neither
             raise UsageError(f"{name} {weight:g} is out of range", "use 0 to 1")
     if not any(weight != 0 for weight in given.values()):
-        raise UsageError("vector_weight and keyword_weight are both 0", "let one of them count")
+        raise UsageError("vector_weight and keyword_weight are both 0", "set one of them above 0")
     if query.mode != "hybrid":
-        raise UsageError(f"{names}: a {query.mode} search has nothing to weigh", "use it with mode hybrid")
+        raise UsageError(f"{names}: a {query.mode} search has only one score", "use it with mode hybrid")
     if fusion_named(query.fusion).one_list:
-        raise UsageError(f"{names}: the fusion {query.fusion} has one score of the text", "use another fusion")
+        raise UsageError(f"{names}: the fusion {query.fusion} has only one score", "use another fusion")

@@ -99,7 +99,7 @@ def _entries(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError as error:
-        raise MindexError(f"{folder} cannot be read ({error.strerror})", "check its rights") from None
+        raise MindexError(f"{folder} cannot be read ({error.strerror})", "check its permissions") from None
 
 
 def read_lines(segment: Segment, position: Position = Position()) -> Iterator[ReadLine]:  # noqa: B008 - frozen

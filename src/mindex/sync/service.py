@@ -81,7 +81,7 @@ class Sync:
             pass
         except OSError as error:
             reason = error.strerror or str(error)
-            raise MindexError(f"{place} cannot be used ({reason})", "check the drive and its rights") from None
+            raise MindexError(f"{place} cannot be used ({reason})", "check the drive and its permissions") from None
         result = run.result()
         if embed:
             self.embed(result, report)

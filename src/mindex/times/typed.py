@@ -57,7 +57,7 @@ def parse_time(text: str, *, now: int | None = None, ahead: bool = False) -> int
     except ValueError:  # no such day
         pass
     except OverflowError:
-        raise UsageError(f"'{text}' is outside the years 1 to 9999", "give a time that is nearer") from None
+        raise UsageError(f"'{text}' is outside the years 1 to 9999", "use a time within these years") from None
     raise UsageError(f"'{text}' is not a time", _HINT_AHEAD if ahead else _HINT)
 
 

@@ -158,7 +158,7 @@ class _CopyRun:
         if space is None:
             return None
         if any(one.next for one in self.source.vectors.spaces(counted=False)):
-            self.notes.append("vectors of a model that is being changed to are left behind; run `mindex reembed` again")
+            self.notes.append("vectors of an unfinished model change were not copied; run `mindex reembed` again")
         if self.source.vectors.count_former():
             self.notes.append(
                 f"vectors are not copied: some are of the model before {space.name}; run `mindex reembed` first to"

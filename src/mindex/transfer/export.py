@@ -67,7 +67,8 @@ def export(
             raise
         except OSError as error:
             raise MindexError(
-                f"cannot write {_name(target)}: {error.strerror or error}", "check the folder, its rights and the disk"
+                f"cannot write {_name(target)}: {error.strerror or error}",
+                "check the folder, its permissions and the disk",
             ) from error
 
 

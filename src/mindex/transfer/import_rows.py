@@ -328,7 +328,7 @@ class _ImportRun:
         kinds = ", ".join(self.redacted_kinds)
         notes = [f"secrets were left out of {self.redacted_rows:,} records: {kinds}"] if self.redacted_rows else []
         if self.removed:
-            notes.append(f"{self.removed:,} chunks of an earlier import are in the source no more, and were removed")
+            notes.append(f"{self.removed:,} chunks of an earlier import are no longer in the source, and were removed")
         return ImportReport(
             self.read,
             self.added,

@@ -127,7 +127,7 @@ def load_importer(name: str) -> Importer:
     if owner == CORE:
         return cast(Importer, import_module(f"mindex.transfer.importers.{name.replace('-', '_')}").importer)
     if owner is None and not is_registered("importers", name):
-        raise UsageError(f"nothing is known of '{name}'", f"import from one of {', '.join(importer_names())}")
+        raise UsageError(f"unknown format '{name}'", f"import from one of {', '.join(importer_names())}")
     return cast(Importer, load("importers", name))
 
 

@@ -82,7 +82,7 @@ class Transfer:
         if not (place.is_file() or place.is_dir()):  # to read a pipe would wait
             raise UsageError(f"{place} is not a file or folder", "name the file of an export, or a database")
         if not os.access(place, os.R_OK):
-            raise MindexError(f"{place} may not be read", "check its rights")
+            raise MindexError(f"cannot read {place}", "check its permissions")
         imported = import_rows(
             self._store,
             place,

@@ -209,8 +209,8 @@ def _keep_both(call: Call) -> Response:
     contexts = [call.given("context"), call.given("other_context")]
     if not all(contexts) or contexts[0] == contexts[1]:
         raise UsageError(
-            "two memories in conflict can both stay if they hold for different things",
-            "write what each of them holds for, for example `staging` and `production`",
+            "both memories can stay only if they apply to different things",
+            "write what each of them applies to, for example `staging` and `production`",
         )
     memory, reason = call.memory, "both kept of two in conflict"
     change = memory.update(call.given("id"), context=contexts[0], reason=reason)

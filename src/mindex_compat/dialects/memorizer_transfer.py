@@ -65,7 +65,9 @@ class ExportImportTools(MemorizerTools):
 
     def _import_profile(self, value: Any, agent: str) -> CallToolResult:
         if not isinstance(value, dict) or any(set(name) & set(".[]") or not name for name in value):
-            raise UsageError("the file does not hold a profile", "it holds one object, its names without . and []")
+            raise UsageError(
+                "the file does not contain a profile", "a profile is one object whose names contain neither . nor []"
+            )
         there = with_default(self._memory.profile.get(agent=agent))
         changes = {name: part for name, part in value.items() if part is not None and part != there.get(name)}
         if changes:
@@ -74,7 +76,7 @@ class ExportImportTools(MemorizerTools):
 
     def _import_facts(self, value: Any, agent: str) -> CallToolResult:
         if not isinstance(value, list) or not all(_is_fact(item) for item in value):
-            raise UsageError("the file does not hold facts", "it holds an array of objects with fact and category")
+            raise UsageError("the file does not contain facts", "facts are an array of objects with fact and category")
         changed: list[str] = []
         notes: list[str] = []
         for place, item in enumerate(value):
@@ -146,7 +148,8 @@ def _path_inside(folder: Path, file_path: str) -> Path:
     except (OSError, RuntimeError, ValueError):
         pass
     raise NotFoundError(
-        f"there is no file {file_path} in the export folder", "copy it there first; export_memory tells which it wrote"
+        f"there is no file {file_path} in the export folder",
+        "copy it there first; export_memory lists the files that it wrote",
     )
 
 
@@ -172,7 +175,7 @@ def _write(folder: Path, name: str, text: str) -> None:
     try:
         make_private_folder(target.parent)
         if not target.parent.resolve().is_relative_to(folder.resolve()):
-            raise ForbiddenPathError(f"{target.parent} leads out of {folder}", "replace the link by a folder")
+            raise ForbiddenPathError(f"{target.parent} is outside {folder}", "replace the link by a folder")
         with replaced_file(target) as file:
             file.write(text.encode("utf-8", "surrogatepass"))
     except OSError as error:

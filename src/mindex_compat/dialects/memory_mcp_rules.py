@@ -58,7 +58,7 @@ def days_kept(importance: float) -> float | None:
 def moment_after(days: float, now: int) -> int:
     """Return the time in milliseconds. Raises UsageError for a number of days that is out of range."""
     if not 0 < days <= _MAX_DAYS:  # NaN is neither
-        raise UsageError(f"ttl_days {days:g} is out of range", "give a number of days, or null to keep it for ever")
+        raise UsageError(f"ttl_days {days:g} is out of range", "give a number of days, or null to keep it forever")
     return now + int(days * DAY_MS)
 
 

@@ -87,7 +87,7 @@ def _whole(given: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and 0 < int(text) < 2**31):
-        raise UsageError(f"{name} is '{text}'", "send a number from 1 on")
+        raise UsageError(f"{name} is '{text}'", "send a number of at least 1")
     return int(text)
 
 
@@ -102,7 +102,7 @@ def _get(host: MemoryHost, request: HttpRequest) -> Mapping[str, Any]:
     """`/get/ID`, a chunk; for a reference of several, the list of them."""
     reference = request.path_params["id"]
     if not reference:
-        raise NotFoundError("no chunk is named", "send /get/ID")
+        raise NotFoundError("the chunk id is missing", "send /get/ID")
     found = [one.json() for one in Passages(host.memory).find(reference)]
     return found[0] if len(found) == 1 else {"chunks": found}
 

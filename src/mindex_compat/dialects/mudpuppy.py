@@ -113,7 +113,7 @@ class MudpuppyTools(Toolset):
         options: SearchOptions = {"mode": mode, "fusion": "weighted", "floor": 0, "limit": limit}
         notes: list[str] = []
         if vectorWeight == keywordWeight == 0:
-            raise UsageError("vectorWeight and keywordWeight are both 0", "let one of them count")
+            raise UsageError("vectorWeight and keywordWeight are both 0", "set one of them above 0")
         if mode == "hybrid":
             options |= {"vector_weight": vectorWeight, "keyword_weight": keywordWeight}
         elif vectorWeight is not None or keywordWeight is not None:  # mudpuppy reads them in a hybrid search only

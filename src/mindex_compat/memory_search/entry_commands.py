@@ -26,7 +26,7 @@ def facts_() -> None:
 @click.argument("value")
 @click.pass_obj
 def facts_set(program: Program, /, key: str, value: str) -> None:
-    """Store a value, in place of the one that the key has."""
+    """Store a value. It replaces the current value of the key."""
     with program.opened(creates=True) as memory:
         fact, notes = facts.set_fact(memory, key, value)
     for one in notes:
@@ -95,12 +95,12 @@ def context_build(program: Program, /, query: str, limit: int, tokens: int) -> N
 
 @context.command("sync", short_help="Put passages into a CLAUDE.md.")
 @click.argument("path", type=_PATH, default=Path("CLAUDE.md"))
-@click.option("-q", "--query", default="", help="What to search (default: the folder's name).")
+@click.option("-q", "--query", default="", help="Search query (default: the folder's name).")
 @click.option("-l", "--limit", type=int, default=5, show_default=True, help="Number of passages.")
 @click.option("-t", "--tokens", type=click.IntRange(1), default=2000, show_default=True, help="Maximum tokens.")
 @click.pass_obj
 def context_sync(program: Program, /, path: Path, query: str, limit: int, tokens: int) -> None:
-    """Put the best passages between two marked lines of a file; the rest of it stays as it is."""
+    """Put the best passages between two marked lines of a file; the rest of the file does not change."""
     path = path / "CLAUDE.md" if path.is_dir() else path
     with program.opened() as memory:
         block = context_block.build(memory, query or path.absolute().parent.name, limit=limit, tokens=tokens)

@@ -21,8 +21,8 @@ _PATH = click.Path(path_type=Path)
 
 @click.command("index", short_help="Bring the collections up to date.")
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
-@click.option("--prune", is_flag=True, help="Remove files that are gone; it is always done, and this lists them.")
-@click.option("--contextualize", is_flag=True, help="Have a language model place each chunk in its file.")
+@click.option("--prune", is_flag=True, help="List the missing files that are removed; this always happens.")
+@click.option("--contextualize", is_flag=True, help="Have a language model describe each chunk's place in its file.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @click.option("--pull", is_flag=True, help="Run `git pull --ff-only` in the folders first.")
 @click.pass_obj

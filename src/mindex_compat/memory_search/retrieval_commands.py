@@ -36,8 +36,12 @@ _FORMATS = ("human", "json", "csv", "xml", "md", "files")
 @click.option("--before", default="", metavar="DATE", help="Files changed before.")
 @click.option("--path", default="", metavar="PATTERN", help="Part of a path, or a glob.")
 @click.option("--type", "type_", type=click.Choice(TYPES), help="Only this type of observation.")
-@click.option("--concept", default="", metavar="TAG", help="Only chunks about this.")
-@click.option("--layer", type=click.Choice(["1", "2", "3"]), help="1: --compact, 2: best hit in its file, 3: its text.")
+@click.option("--concept", default="", metavar="TAG", help="Only chunks with this concept.")
+@click.option(
+    "--layer",
+    type=click.Choice(["1", "2", "3"]),
+    help="1: --compact, 2: best hit in its file, 3: text of the best hit.",
+)
 @click.option("--mode", type=click.Choice([*MODES]), default="hybrid", show_default=True, help="Retrieval mode.")
 @click.pass_obj
 def search_(

@@ -191,10 +191,10 @@ def export(program: Program, /, output: Path) -> None:
 
 @click.command("import", short_help="Import an index or an export of memory-search.")
 @click.argument("path", type=_PATH)
-@click.option("--merge", is_flag=True, help="Add to what is there; needed unless the database is empty.")
+@click.option("--merge", is_flag=True, help="Add to existing data; required unless the database is empty.")
 @click.pass_obj
 def import_(program: Program, /, path: Path, merge: bool) -> None:
-    """Import index.db, a folder with indexes, or memory-export.json. Nothing that is there is replaced."""
+    """Import index.db, a folder with indexes, or memory-export.json. Existing data is not replaced."""
     with program.opened(creates=True) as memory:
         if not merge and (memory.collections.list() or memory.list(limit=1).total):
             raise UsageError(
@@ -226,7 +226,7 @@ def serve(ctx: click.Context, port: int, no_token: bool) -> None:
 
 @click.group("cursor", short_help="Connect Cursor.", no_args_is_help=True)
 def cursor() -> None:
-    """Connect Cursor: `mindex install cursor` with memory-search's words."""
+    """Connect Cursor, as `mindex install cursor` does."""
 
 
 _project = click.option("--project", is_flag=True, help="For the project in this folder only.")

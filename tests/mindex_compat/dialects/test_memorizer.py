@@ -932,7 +932,7 @@ async def test_nothing_outside_the_export_folder_is_read_or_written(memorizer: M
     (folder / "conversations/recent.json").unlink()
     (folder / "conversations").rmdir()
     (folder / "conversations").symlink_to(elsewhere)
-    assert "leads out of" in await memorizer.error("export_memory", format="json")
+    assert "is outside" in await memorizer.error("export_memory", format="json")
     assert not list(elsewhere.iterdir())
 
 
@@ -941,12 +941,12 @@ async def test_nothing_outside_the_export_folder_is_read_or_written(memorizer: M
     [
         ("facts.json", "[" * 100_000, "cannot be read as JSON"),
         ("facts.json", "[NaN]", "cannot be read as JSON"),
-        ("facts.json", "\xff", "does not hold facts"),
-        ("facts.json", '{"fact": "x"}', "does not hold facts"),
-        ("facts.json", '[{"fact": "x", "category": "opinion"}]', "does not hold facts"),
-        ("facts.json", '[{"fact": 5, "category": "project"}]', "does not hold facts"),
-        ("profile.json", "[]", "does not hold a profile"),
-        ("profile.json", '{"a.b": 1}', "does not hold a profile"),
+        ("facts.json", "\xff", "does not contain facts"),
+        ("facts.json", '{"fact": "x"}', "does not contain facts"),
+        ("facts.json", '[{"fact": "x", "category": "opinion"}]', "does not contain facts"),
+        ("facts.json", '[{"fact": 5, "category": "project"}]', "does not contain facts"),
+        ("profile.json", "[]", "does not contain a profile"),
+        ("profile.json", '{"a.b": 1}', "does not contain a profile"),
         ("notes.json", "[]", "neither a profile nor facts"),
     ],
 )

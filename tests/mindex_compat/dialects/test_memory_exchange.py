@@ -212,7 +212,7 @@ async def test_an_empty_index_is_warned_about(source: Path, open_host: Callable[
         message = text(await client.call_tool("get_index_status", {}))
         found = text(await client.call_tool("search_memory_exchange", {"query": "caching"}))
     assert found.startswith("No relevant memory exchange entries found for your query.\nnote: ")
-    assert "docs: the first index is not complete" in found
+    assert "docs: the first indexing is not complete" in found
     assert "- **Last indexed:** never\n" in message
     assert "\n\n**Warning:** The index is empty." in message
 

@@ -227,7 +227,7 @@ def test_a_statement_that_yields_no_row_is_given_up(
 ) -> None:
     monkeypatch.setattr(foreign_sqlite, "_MAX_SECONDS_WITHOUT_ROW", 0.3)
     path = in_circles(tmp_path / "x.db", "sqlite_master")
-    with pytest.raises(OverdueError, match=r"x\.db was given up: reading it yielded nothing for 0\.3 s"):
+    with pytest.raises(OverdueError, match=r"x\.db: no row was found for 0\.3 s"):
         ForeignDatabase(path)
     with pytest.raises(OverdueError):
         keyword_memory.transfer.import_(path)  # once, not for each of the formats that are tried

@@ -104,7 +104,7 @@ def test_a_second_import_follows_what_changed(memory: Memory, source: Path) -> N
     report = memory.transfer.import_(source)
     (table, *_) = report.tables
     assert (table.read, table.stored, table.merged, table.dropped) == (5, 2, 3, 0)
-    assert report.notes == ("1 chunks of an earlier import are in the source no more, and were removed",)
+    assert report.notes == ("1 chunks of an earlier import are no longer in the source, and were removed",)
     after = {record.text: record.id for record in memory.list(memory.filters(kinds=["chunk"])).records}
     assert set(after) - set(before) == {"Keys start with the region.", "A new file."}
     assert all(after[text] == before[text] for text in after.keys() & before.keys())

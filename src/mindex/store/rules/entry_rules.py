@@ -103,7 +103,7 @@ def revise(
     by, reason = without_nul((by, reason))
     after = replace(without_nul(change(before)), id=before.id, kind=before.kind, number=before.number, updated_at=now)
     if after.kind == "memory" and after.retired_at is None and (same := same_memory(statements, after, now)):
-        raise ConflictError(f"memory '{same}' says the same already", "forget one of the two first")
+        raise ConflictError(f"memory '{same}' already has the same text", "forget one of the two first")
     if unique_value(before, unique) != unique_value(after, unique) and (
         holder := unique_holder(statements, after, unique)
     ):

@@ -216,9 +216,9 @@ class _Run:
         if self._tables["documents"].names() or self._tables["records"].names():
             with self._target:  # the next index run reads every file again, and keeps the chunks that are there
                 self._target.execute("UPDATE documents SET fingerprint = '', size = -1, mtime_ns = 0")
-            self.notes.append("run `mindex index` with the new database: it makes lost chunks again from their files")
+            self.notes.append("run `mindex index` with the new database: it restores lost chunks from their files")
         if self._tables["vectors"].names():
-            self.notes.append("run `mindex backfill` with the new database: it makes lost vectors again")
+            self.notes.append("run `mindex backfill` with the new database: it embeds records without a vector")
 
     def _recover_entries(self) -> None:
         lost = self._tables["records"].lost

@@ -108,7 +108,7 @@ def _rows(file: IO[bytes]) -> Iterator[_Row]:
             if "more" not in parsed:
                 row, entries = decode_row(parsed, where), objects(parsed, "history", "changes")
             elif current is None or parsed.get("id") != current.record.id:
-                yield SkippedRow(where, "it goes on with a record that is not above it", row=False)
+                yield SkippedRow(where, "it continues a record that is not above it", row=False)
                 continue
             else:
                 history += objects(parsed, "more", "changes")
