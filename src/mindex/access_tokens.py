@@ -167,9 +167,9 @@ class Tokens:
         return token.principal
 
     def agent_of_login(self, login: str, owners_agent: str) -> str:
-        """The agent that a login of an authorization server acts as: never one that the owner or an access token has.
+        """Return the agent for a login of an authorization server, never the owner's or that of an access token.
 
-        Raises AccessDeniedError for a login that is called like the owner's agent, `owners_agent` or `main`.
+        Raises AccessDeniedError for a login with the name of the owner's agent: `owners_agent` or `main`.
         """
         if login in (owners_agent, DEFAULT_AGENT):
             raise AccessDeniedError(

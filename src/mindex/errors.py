@@ -142,7 +142,7 @@ class ProviderError(MindexError):
 
 
 class EmbeddingError(ProviderError):
-    """The embedding model is missing, broken, or speaks another vector space than the store."""
+    """The embedding model is missing, broken, or has another embedding space than the store."""
 
     kind = "embedding"
 

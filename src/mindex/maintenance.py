@@ -50,8 +50,8 @@ class Maintenance:
     def backfill(self, *, batch: int = 50, limit: int | None = None, report: Report | None = None) -> tuple[int, int]:
         """Embed all records without a vector. Returns the numbers of embedded and of remaining records.
 
-        Raises EmbeddingError when the model cannot be had, or embedded nothing, and AccessDeniedError for a principal
-        that sees a part of the store: the numbers would be those of all agents.
+        Raises EmbeddingError if the model is not available or embedded nothing, and AccessDeniedError for a principal
+        that sees only a part of the store, because the numbers would be those of all agents.
         """
         if not self._sees_everything:
             raise AccessDeniedError(
@@ -89,7 +89,7 @@ class Maintenance:
         return self._entries.purge_expired()
 
     def statistics(self, agent: str | None = None, *, growth: bool = False) -> MemoryStatistics:
-        """Return an agent's memories in numbers, with the number of conflicts.
+        """Return statistics of an agent's memories, with the number of conflicts.
 
         With `growth`, also the growth over time, the most recalled memories and those never recalled.
         """
@@ -122,9 +122,9 @@ class Maintenance:
     ) -> Consolidation:
         """Propose merges of old memories: near-duplicates, and groups of unimportant ones.
 
-        Nothing changes without `apply`; with it the originals are superseded by the merged memory and stay in the
-        history: each proposal is applied whole or not at all, and one `undo` takes it back. Memories newer than
-        `older_than` are left out (None: none is); `most` considers only this number of the oldest.
+        Nothing changes without `apply`. With it, the merged memory supersedes the originals, which stay in the history.
+        Each proposal is applied completely or not at all, and one `undo` reverts it. Memories newer than `older_than`
+        are left out (None: no limit); `most` considers only this number of the oldest memories.
         """
         for type_ in types:
             validate_type(type_)

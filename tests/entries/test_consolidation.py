@@ -678,7 +678,7 @@ def test_one_undo_restores_everything(
         now = memory.store.retrieval.record(id_)
         assert was is not None and now == replace(was, updated_at=now.updated_at if now else 0)
     note, redo = change.notes
-    assert redo.startswith(f"`mindex undo {change.change}` takes this undo back")
+    assert redo.startswith(f"`mindex undo {change.change}` reverts this undo")
     assert note.startswith("undone with it: ") and len(note.split(", ")) == len(MANY_TEAS) - 1 + by_model
     redone, _ = memory.undo(str(change.change))  # an undo can also be undone, as one change
     assert (live(memory), len(redone.notes)) == ({proposal.result}, 2)

@@ -75,7 +75,7 @@ def test_every_change_has_a_note_that_its_vector_follows(
 ) -> None:
     server.always = status(401)
     note, *others = change(memory).notes
-    assert all("takes this undo back" in one for one in others)
+    assert all("reverts this undo" in one for one in others)
     assert note.startswith(NOTE) and server.url.removeprefix("http://") in note
     server.always = None
     assert (memory.maintenance.backfill()[1], pending(memory)) == (0, 0)
@@ -83,7 +83,7 @@ def test_every_change_has_a_note_that_its_vector_follows(
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_there_is_no_note_when_the_vector_was_made(memory: Memory, change: Callable[[Memory], Change]) -> None:
-    assert [note for note in change(memory).notes if "takes this undo back" not in note] == []
+    assert [note for note in change(memory).notes if "reverts this undo" not in note] == []
     assert pending(memory) == 0
 
 

@@ -303,7 +303,7 @@ def test_every_undo_by_id_goes_one_change_further_back(memory: Memory) -> None:
     assert change.after.retired_at is not None
     with pytest.raises(NotFoundError, match=r"every change of .* is undone already") as raised:
         memory.undo(added.id)
-    assert raised.value.hint == f"`mindex undo {change.change}` takes the last undo back"
+    assert raised.value.hint == f"`mindex undo {change.change}` reverts the last undo"
 
 
 def test_an_undo_is_undone_by_its_number_and_then_undone_again_by_id(memory: Memory) -> None:

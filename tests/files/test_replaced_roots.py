@@ -51,7 +51,7 @@ def test_it_is_reported_and_its_index_stays(keyword_memory: Memory, root: Path, 
     assert (report.collections, texts(keyword_memory)) == ((), ["Backups run at noon"])
     assert "'docs'" in report.notes[0]
     assert "now leads to" in report.notes[0]
-    with pytest.raises(CollectionError, match=r"'docs' is left alone.*now leads to"):
+    with pytest.raises(CollectionError, match=r"'docs' was not indexed.*now leads to"):
         keyword_memory.index(root)
     assert [one.name for one in keyword_memory.collections.list()] == ["docs"]
     (status,) = keyword_memory.status().collections
@@ -73,7 +73,7 @@ def test_a_relative_path_does_not_follow_it_either(
     replace(root)
     write(root / "deep", {"c.md": "The vault code is 4711"})
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CollectionError, match=r"'docs' is left alone.*now leads to"):
+    with pytest.raises(CollectionError, match=r"'docs' was not indexed.*now leads to"):
         keyword_memory.index(named)
     assert texts(keyword_memory) == ["Backups run at noon"]
 
@@ -94,7 +94,7 @@ def test_a_workspace_that_became_a_link_is_left_alone(tmp_path: Path) -> None:
         memory.index(folder)
         folder.rename(folder.with_name("before"))
         folder.symlink_to(tmp_path / "secret")
-        with pytest.raises(CollectionError, match=r"'notes' is left alone.*now leads to"):
+        with pytest.raises(CollectionError, match=r"'notes' was not indexed.*now leads to"):
             memory.collections.workspace()
         assert [one.name for one in memory.collections.list()] == ["notes"]
 

@@ -362,7 +362,7 @@ async def test_every_undo_goes_one_change_further_back_and_shows_the_text_in_for
     second = await client.call_tool("update", {"id": id_, "undo": True})
     assert structured(second)["text"] == "The office opens at seven"
     number = structured(second)["change"]
-    told = f"`update` with undo: {number} takes this undo back; `update` with undo: true goes one change further"
+    told = f"`update` with undo: {number} reverts this undo; `update` with undo: true goes one change further"
     assert structured(second)["notes"] == [told] and f"note: {told}" in text(second)
     redone = await client.call_tool("update", {"id": id_, "undo": number})
     assert structured(redone)["text"] == "The office opens at eight"

@@ -71,7 +71,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     total_capped: bool = False
     offset: int = 0
-    terms: QueryTerms = field(default_factory=QueryTerms)  # what the texts are searched for to show the best passage
+    terms: QueryTerms = field(default_factory=QueryTerms)  # terms of the query, by which the best passage is chosen
     term_weights: Mapping[str, float] = field(default_factory=dict)  # of the tokens in `terms`, the rarer the larger
     corrected_query: str = ""  # the query that was searched instead, if no text contains a word of the query
     # Of the memories whose conflict links were read: the memories that each is linked with.

@@ -75,10 +75,10 @@ class Models:
     ) -> ReembedReport:
         """Change the embedding model. Searches use the old vectors until the new ones are complete.
 
-        Without arguments an interrupted change is resumed, else the model of the settings becomes the active one;
-        where the settings name none, the active one stays. `force` embeds everything again, also with the active model.
-        `dimensions` shorten the vectors where the provider can (None: as the settings say). A `dry_run` reports how
-        much there is to do. Raises EmbeddingError when the model cannot be had: nothing has changed then.
+        Without arguments, it resumes an interrupted change. If there is none, the model of the settings becomes the
+        active one; if the settings name none, the active one stays. `force` embeds everything again, also with the
+        active model. `dimensions` truncates the vectors if the provider can (None: the setting). A `dry_run` only
+        reports the amount of work. Raises EmbeddingError if the model is not available; then nothing has changed.
         """
         spec, settings = self._target(provider, model, url, dimensions)
         embedder = self._providers.embedder(settings)
@@ -154,9 +154,9 @@ class Models:
     def pull(self, name: str, *, revision: str = "", file: str = "", report: Report | None = None) -> PullReport:
         """Download a model of the Hugging Face hub: a preset, or `org/name` with an ONNX export.
 
-        The only call that downloads anything. A model that is here already is compared with what was recorded when it
-        was pulled, and repaired. `revision` and `file` choose another commit and another export. Raises UsageError and
-        ProviderError; what arrived stays, and the next call goes on from there.
+        This is the only call that downloads anything. If the model was pulled before, its files are compared with the
+        recorded checksums, and repaired. `revision` and `file` choose another commit and another export. Raises
+        UsageError and ProviderError; the next call resumes an interrupted download.
         """
         from mindex.entry_points import released_module  # nothing else here looks for an extension
 

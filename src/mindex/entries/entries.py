@@ -100,7 +100,7 @@ class Entries:
         return self.store.retrieval.records(self.store.retrieval.resolve(prefix.lower(), limit))
 
     def history(self, id_: str) -> tuple[Change, ...]:
-        """Every change of an entry, oldest first."""
+        """Return every change of an entry, oldest first."""
         return self.store.entries.history(self.find(id_).id)
 
     def by_number(self, agent: str, number: int, program: str, kind: Kind) -> Record | None:

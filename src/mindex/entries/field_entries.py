@@ -51,6 +51,7 @@ class FieldEntries:
         return record
 
     def update(self, id_: str, reason: str = "", **fields: object) -> Change:
+        """Change the given fields of an entry; '' removes a value. Raises NotFoundError and UsageError."""
         if not fields:
             names = ", ".join(spec.name for spec in FIELDS[self.kind])
             raise UsageError(f"there is nothing to change in '{id_}'", f"give one of {names}")

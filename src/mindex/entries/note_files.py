@@ -71,6 +71,7 @@ class Notes:
         return {path: by_path[path] for path in sorted(by_path) if _is_within(path, below)}
 
     def file(self, agent: str, path: str) -> Record:
+        """Return the note at a path. Raises NotFoundError."""
         found = self.files(agent, path).get(path)
         if found is None:
             raise _no_path(path)
@@ -79,6 +80,7 @@ class Notes:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, agent: str, path: str, text: str) -> NoteWrite:
+        """Store a new note. Raises ConflictError if the path exists already."""
         redacted = self._entries.redactor.redact(_checked_text(text), keep_lines=True)
         now = now_ms()
         record = Record(

@@ -73,6 +73,7 @@ class Profile:
         return self._entries.queue.embed_after(in_transaction(self._entries.store.entries, store))
 
     def history(self, *, agent: str | None = None) -> tuple[Change, ...]:
+        """Return all changes of the profile, oldest first."""
         return self._entries.store.entries.history(profile_id(self._entries.owner(agent)))
 
     def rollback(self, version: int, reason: str = "", *, agent: str | None = None) -> Change:

@@ -40,7 +40,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         if _is_number(reference) and not back and _is_undone(undone, store.retrieval.record(undone.record)):
             raise NotFoundError(
                 f"nothing of change {undone.change} is left to undo",
-                f"`mindex history {undone.record}` lists the changes; the number of an undo takes that undo back",
+                f"`mindex history {undone.record}` lists the changes; the number of an undo reverts that undo",
             )
         # In their order: a replacement is removed before the records that it replaced come back.
         changes: dict[str, Change] = {}
@@ -56,7 +56,7 @@ def undo(store: Store, reference: str, by: str) -> tuple[tuple[Change, ...], int
         notes += [f"changed since, and left as it is: {', '.join(left)}"] if left else []
         notes += [f"retired for it, and still are: {', '.join(stranded)}; restore them by id"] if stranded else []
         notes.append(
-            f"`mindex undo {first.change}` takes this undo back"
+            f"`mindex undo {first.change}` reverts this undo"
             + (f"; `mindex undo {first.record}` goes one change further" if further else "")
         )
         return (replace(first, notes=tuple(notes)), *changes.values()), undone.change
@@ -171,7 +171,7 @@ def _change(store: Store, reference: str) -> Change:
     if not left:
         latest = changes[-1].change
         raise NotFoundError(
-            f"every change of '{reference}' is undone already", f"`mindex undo {latest}` takes the last undo back"
+            f"every change of '{reference}' is undone already", f"`mindex undo {latest}` reverts the last undo"
         )
     return left[-1]
 

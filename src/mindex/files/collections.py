@@ -26,14 +26,15 @@ class Collections:
     _settings: Settings
 
     def list(self) -> tuple[Collection, ...]:
+        """Return all collections."""
         return self._store.files.collections()
 
     def several(self) -> bool:
-        """Whether there is more than one collection, so that a path alone is ambiguous."""
+        """Return whether there is more than one collection, so that a path alone may be ambiguous."""
         return len(self.list()) > 1
 
     def add(self, folder: str | Path, *, name: str | None = None, exclude: Sequence[str] = ()) -> Collection:
-        """Add a folder as a collection without indexing it yet. Returns the collection it already is, if any."""
+        """Add a folder as a collection without indexing it yet. If it is one already, that one is returned."""
         known = self.list()
         collection = collection_for(Path(folder), known, name=name, exclude=exclude)
         if collection not in known:

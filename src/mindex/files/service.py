@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 class IndexOptions(TypedDict, total=False):
     """The options of `Memory.index`."""
 
-    name: str | None  # of the collection; needs exactly one folder
+    name: str | None  # name of the collection; needs exactly one folder
     context: str | None  # one line about the collection's content; needs exactly one folder
-    exclude: Sequence[str]
-    force: bool  # also unchanged files
-    dry_run: bool
-    embed: bool
-    # A language model places each chunk in its document (None: the setting). False together with `force` removes what
-    # it wrote; a dry run says what it would cost.
+    exclude: Sequence[str]  # patterns of files to exclude, in .gitignore syntax
+    force: bool  # read unchanged files again
+    dry_run: bool  # report what would change, without changing it
+    embed: bool  # embed new chunks before the call returns
+    # Have a language model describe each chunk's place in its document (None: the setting). False together with `force`
+    # removes these descriptions; a dry run reports the number of calls and tokens.
     contextualize: bool | None
-    report: Report | None
+    report: Report | None  # called with the progress
 
 
 class WatchOptions(TypedDict, total=False):
     """The options of `Memory.watch`."""
 
-    refreshed: Callable[[IndexReport], None]  # called with what each look at the files found
-    embedded: OnEmbedded  # called with what each embedding in the background did
-    poll: bool  # without events of the file system
-    only: str  # the name of one collection
+    refreshed: Callable[[IndexReport], None]  # called with the report of each update
+    embedded: OnEmbedded  # called after each embedding in the background
+    poll: bool  # poll for changes, for drives without file-system events
+    only: str  # name of the only collection to watch
 
 
 @dataclass(frozen=True, slots=True)

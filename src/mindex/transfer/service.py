@@ -73,8 +73,8 @@ class Transfer:
     ) -> ImportReport:
         """Import an export, or another program's memory; a second import adds nothing.
 
-        `source` names the format where it cannot be detected. `agent` receives everything; `agents` maps one agent's
-        entries to another.
+        `source` names the format if it cannot be detected. `agent` receives all entries; `agents` imports the entries
+        of one agent as those of another.
         """
         place = Path(path).expanduser()
         if not place.exists():

@@ -22,7 +22,7 @@ class Bookmarks(Importer):
         for number, (attributes, title) in enumerate(parser.links, start=1):
             where, address = f"bookmark {number}", attributes.get("href") or ""
             if not address.startswith(("http://", "https://")):
-                yield SkippedRow(where, "its address is not one of the web")
+                yield SkippedRow(where, "its address does not start with http:// or https://")
                 continue
             added = attributes.get("add_date") or ""
             at = int(added) * 1000 if added.isdecimal() else now_ms()
