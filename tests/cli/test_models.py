@@ -338,7 +338,7 @@ def test_caches_are_counted_in_status(mindex: Mindex, cached: str) -> None:
         "query-embedding": 3, "rerank": 2, "expansion": 1, "context": 1,
     }  # fmt: skip
     (line,) = [line for line in mindex("status").out.splitlines() if line.startswith("caches: ")]
-    assert {"3 query-embedding", "2 rerank"} <= set(line.removeprefix("caches: ").split(", "))
+    assert {"3 query-embeddings", "2 reranks"} <= set(line.removeprefix("caches: ").split(", "))
 
 
 def test_optimize_caches_empties_the_caches_and_counts_them(mindex: Mindex, cached: str) -> None:
