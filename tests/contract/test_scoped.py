@@ -309,5 +309,5 @@ def test_an_engine_without_entries_is_served_too(open_store: object, store: Stor
     scoped = ScopedStore(FilesOnly(store), Principal("x", "x", "read", ("docs",)))  # type: ignore[arg-type]
     assert scoped.retrieval.resolve("id") == ("idamd1",)
     assert scoped.capabilities < base.GROUPS
-    with pytest.raises(MindexError, match="may only read"):
+    with pytest.raises(MindexError, match="is read-only"):
         scoped.files.apply([])

@@ -179,7 +179,7 @@ def test_a_bad_update_changes_nothing(memory: Memory, changes: dict[str, object]
 def test_an_update_may_not_make_two_memories_say_the_same(memory: Memory) -> None:
     memory.add("one thing")
     other = memory.add("another thing")
-    with pytest.raises(ConflictError, match="says the same"):
+    with pytest.raises(ConflictError, match="has the same text"):
         memory.update(other.id, text="one thing")
 
 
@@ -213,7 +213,7 @@ def test_a_forgotten_memory_can_be_added_again(memory: Memory) -> None:
     memory.forget(first.id)
     second = memory.add("The office is in Hamburg")
     assert second.created and second.id != first.id
-    with pytest.raises(ConflictError, match="says the same"):
+    with pytest.raises(ConflictError, match="has the same text"):
         memory.restore(first.id)
 
 

@@ -500,7 +500,7 @@ def test_index_over_http_needs_a_token_that_may_write(served: Team) -> None:
     write(Path(served.memory.collections.list()[0].root), {"new.md": "# New\n\nThe zeppelin lands.\n"})
     reader = served.token("reader", rights="read")
     refused = httpx2.post(f"{served.url}/index", headers=bearer(reader), timeout=LONG)
-    assert (refused.status_code, "may only read" in refused.json()["error"]) == (403, True)
+    assert (refused.status_code, "read-only" in refused.json()["error"]) == (403, True)
     done = httpx2.post(f"{served.url}/index", headers=bearer(served.owner()), timeout=LONG)
     assert done.json()["collections"][0]["files"]["new"] == 1
     assert served.get("/search?q=zeppelin", served.owner()).json()["results"]
