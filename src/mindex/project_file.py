@@ -65,8 +65,9 @@ def _read(path: Path) -> ProjectFile:
         entries = list(flatten(tomllib.loads(_bytes_of(path).decode("utf-8-sig")), PROJECT_KEYS))
     except OSError as error:
         return ProjectFile(path, {}, (f"{path} is ignored: {error.strerror or error}",))
-    # A table that is nested too deeply to be read is also wrong.
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except RecursionError:  # its message depends on the caller
+        return ProjectFile(path, {}, (f"{path} is ignored: its values are nested too deeply",))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return ProjectFile(path, {}, (f"{path} is ignored, it is not valid TOML: {str(error)[:200]}",))
     values: dict[str, Value] = {}
     notes: list[str] = []
