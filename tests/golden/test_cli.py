@@ -26,7 +26,7 @@ def recorded(case: str, lines: list[str], workspace: Workspace) -> str:
 NEARLY_TIED = frozenset(
     {"search/view-full", "search/view-compact", "search/view-compact-flag", "search/view-digest", "search/view-dual"}
     | {"search/offset", "search/explain", "search/floor", "search/kind", "search/strict-fallback", "search/budgets"}
-    | {"format/csv"}
+    | {"format/csv", "search/error-code"}
 )
 # Those, what a database that is not shared answers, and backups of files.
 OF_SQLITE = {*NEARLY_TIED, "admin/not-shared", "health/backup"}
