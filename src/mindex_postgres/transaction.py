@@ -88,10 +88,10 @@ class Transaction:
     def sound(
         self,
         rows: Iterable[Sequence[Any]],
-        name: str,  # noqa: ARG002
+        name: str,  # noqa: ARG002 - its rows have no checksums
         decode: Callable[[Sequence[Any]], T],
         *,
-        beside: int = 0,  # noqa: ARG002
+        beside: int = 0,  # noqa: ARG002 - its rows have no checksums
     ) -> Iterable[T]:
         """All of them: a row that the server cannot return is an error of the call."""
         return map(decode, rows)

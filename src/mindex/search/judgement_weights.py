@@ -1,7 +1,9 @@
 """The weights of the judgement, per group of kinds, fitted by `bench/fit_judgement.py` and rounded.
 
-The weights of names are decisions: what the query names comes before what only mentions it. docs/quality.md says what
-else was chosen, and what every set gets from weights that were fitted without it.
+Those of `kind`, `words` and `question` are chosen near what its step `calibrate` finds, so that foreign questions
+stay silent; those of entries without vectors are older. The weights of names are decisions: what the query names
+comes before what only mentions it. docs/quality.md says what else was chosen, and what every set gets from weights
+that were fitted without it.
 """
 
 from collections.abc import Mapping

@@ -187,8 +187,8 @@ def _read_best(store: Store, query: Query, candidates: Candidates, scores: Score
     if not order:
         return RankingContext({})
     dated = query.time is not None and is_judged(query)  # its dates may lift a candidate from far below
-    needed = max(query.offset + 2 * query.limit + 5, WINDOW)  # the page is chosen from these, and forty are reranked
-    judged = is_judged(query)
+    judged = is_judged(query)  # then the page is chosen from a window, see `spread`
+    needed = max(query.offset + query.limit + 10, WINDOW if judged else 0, RERANKED if query.rerank else 0)
     named = []
     if judged and not candidates.strict:
         shares = candidates.matched_shares

@@ -74,7 +74,7 @@ class SqliteVectorRows:
         work: Callable[[SqlSpaceStatements], T],
         *,
         durable: bool = False,
-        of_all: bool = True,  # noqa: ARG002
+        of_all: bool = True,  # noqa: ARG002 - a file has no logins
     ) -> T:
         """Vectors from an earlier time count, but their packing may be behind the log of changes."""
 
